@@ -184,13 +184,10 @@ impl Remark {
                 "There long had 32 bits; on a 64-bit machine of today it has 64.".to_owned()
             }
             Remark::Misprint { printed, meant } => {
-                let whole = |text: &str| {
-                    phrase::separated(text)
-                };
                 format!(
                     "Misprint: Table 7 prints {} for ht; its own percentage and geometric mean need {}.",
-                    whole(printed),
-                    whole(meant)
+                    phrase::separated(printed),
+                    phrase::separated(meant)
                 )
             }
         }

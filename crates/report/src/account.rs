@@ -11,6 +11,7 @@ use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::units::human_seconds;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::fmt::Display;
 
 /// Rows of a table; the rest stands in the JSON.
 const ROWS_MAX: usize = 20;
@@ -18,26 +19,23 @@ const ROWS_MAX: usize = 20;
 const NAME_MAX: usize = 48;
 
 pub fn account_text(summary: &AccountSummary) -> String {
-    let columns = match summary.siblings.threads_per_core_max() {
-        0 | 1 => Columns::Raw,
-        _ => Columns::All,
-    };
+    let has_siblings = summary.siblings.threads_per_core_max() > 1;
     let mut out = topology::labelled(&facts(summary), topology::COLUMNS);
-    let processes = summary.processes.iter().map(|group| {
-        let comm = clean(&group.comm);
-        Row { worth: group.worth, name: format!("{} {comm}", group.name), ended: group.ended, comm }
-    });
-    out += &table("process", columns, together(processes));
+    let row = |worth: Worth, id: &dyn Display, comm: &str, ended: bool| {
+        let comm = clean(comm);
+        Row { worth, name: format!("{id} {comm}"), ended, comm }
+    };
+    let processes = summary.processes.iter();
+    let processes = processes.map(|it| row(it.worth, &it.name, &it.comm, it.ended));
+    out += &table("process", has_siblings, together(processes));
     if summary.processes.len() < summary.tasks.len() {
-        let tasks = summary.tasks.iter().map(|task| {
-            let comm = clean(&task.comm);
-            Row { worth: task.worth, name: format!("{} {comm}", task.tid), ended: task.ended, comm }
-        });
-        out += &table("thread", columns, together(tasks));
+        let tasks = summary.tasks.iter();
+        let tasks = tasks.map(|it| row(it.worth, &it.tid, &it.comm, it.ended));
+        out += &table("thread", has_siblings, together(tasks));
     }
     if summary.cgroups.len() > 1 {
         let rows = summary.cgroups.iter().map(|group| (group.worth, clean(&group.name)));
-        out += &table("cgroup", columns, rows.collect());
+        out += &table("cgroup", has_siblings, rows.collect());
     }
     out + &warnings(summary)
 }
@@ -225,13 +223,6 @@ fn factor(factor: &Factor) -> String {
     format!("{:.2}{range}, {}", span.value, clean(&factor.origin.words()))
 }
 
-/// What of a time is shown: without siblings all of it is the same.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Columns {
-    Raw,
-    All,
-}
-
 struct Row {
     worth: Worth,
     name: String,
@@ -261,28 +252,20 @@ fn together(rows: impl Iterator<Item = Row>) -> Vec<(Worth, String)> {
     kept
 }
 
-fn table(what: &str, columns: Columns, rows: Vec<(Worth, String)>) -> String {
+/// Without siblings all of a time is the same, and only the raw one is shown.
+fn table(what: &str, has_siblings: bool, rows: Vec<(Worth, String)>) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let head = match columns {
-        Columns::Raw => String::new(),
-        Columns::All => {
-            format!("  {:>11}  {:>11}  {:>16}", "shared", "capacity", "alone-equivalent")
-        }
+    let line = |raw: &str, more: [&str; 3], name: &str| match (has_siblings, more) {
+        (false, _) => format!("{raw:>11}  {name}\n"),
+        (true, [a, b, c]) => format!("{raw:>11}  {a:>11}  {b:>11}  {c:>16}  {name}\n"),
     };
-    let mut out = format!("\n{:>11}{head}  {what}\n", "raw");
+    let mut out = format!("\n{}", line("raw", ["shared", "capacity", "alone-equivalent"], what));
     for (worth, name) in rows.iter().take(ROWS_MAX) {
-        let more = match columns {
-            Columns::Raw => String::new(),
-            Columns::All => format!(
-                "  {:>11}  {:>11}  {:>16}",
-                seconds(worth.shared_s),
-                seconds(worth.capacity_s.value),
-                seconds(worth.alone_equivalent_s.value),
-            ),
-        };
-        out += &format!("{:>11}{more}  {}\n", seconds(worth.raw_s), shorten(name, NAME_MAX));
+        let more = [worth.shared_s, worth.capacity_s.value, worth.alone_equivalent_s.value];
+        let [a, b, c] = &more.map(seconds);
+        out += &line(&seconds(worth.raw_s), [a, b, c], &shorten(name, NAME_MAX));
     }
     if rows.len() > ROWS_MAX {
         out += &format!("and {} more, see --json\n", rows.len() - ROWS_MAX);

@@ -2,7 +2,7 @@
 //! note's own figures beside them.
 
 use crate::brief::Brief;
-use crate::document::{Block, Column, Document, Figure, Headline, Outline, Table};
+use crate::document::{Block, Column, Document, Figure, Filled, Headline, Outline, Table};
 use crate::format::{Format, document_formats};
 use crate::plot::{Bar, BarGroup, Bars, Plot};
 use crate::{number, words};
@@ -11,7 +11,6 @@ use coretwin_base::account::cputime::Place;
 use coretwin_base::account::cputime::result::{
     ConditionResult, CputimeSummary, Estimate, SpinnerAlone,
 };
-use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::environment::Environment;
 use coretwin_stats::confidence;
 
@@ -63,9 +62,8 @@ pub fn cputime_brief(cputime: &Cputime<'_>) -> Brief {
         [format!("slowdown {}", estimate(Some(factors.slowdown))), core_yield]
     });
     let places = one.map(|condition| {
-        let Some(value) = condition.slowdown else { return String::new() };
-        let real = Estimate { value, low: condition.low, high: condition.high };
-        format!("{} {}", condition.placement.name(), estimate(Some(real)))
+        let real = real(condition).map(|real| estimate(Some(real)));
+        real.map_or_else(String::new, |real| format!("{} {real}", condition.placement.name()))
     });
     let set_aside = format!("{} set aside", summary.blocks_set_aside);
     let blocks = number::count(summary.blocks.into(), "block");
@@ -158,8 +156,7 @@ fn card(summary: &CputimeSummary) -> Option<Headline> {
 fn sentences(summary: &CputimeSummary) -> Vec<String> {
     let one = |condition: &&ConditionResult| condition.spinners == 1;
     let sentence = |condition: &ConditionResult| {
-        let real =
-            Estimate { value: condition.slowdown?, low: condition.low, high: condition.high };
+        let real = real(condition)?;
         let cpu = condition
             .cpu_slowdown
             .map(|cpu| format!(" and {} × the CPU time", estimate(Some(cpu))));
@@ -197,6 +194,12 @@ fn estimate(estimate: Option<Estimate>) -> String {
     }
 }
 
+/// The slowdown in real time.
+fn real(condition: &ConditionResult) -> Option<Estimate> {
+    let ConditionResult { slowdown, low, high, .. } = *condition;
+    Some(Estimate { value: slowdown?, low, high })
+}
+
 fn seconds(value: Option<f64>) -> String {
     number::or_none(value.map(|value| format!("{value:.3}")))
 }
@@ -213,50 +216,32 @@ fn condition_words(condition: &ConditionResult) -> String {
 }
 
 fn cpus_words(condition: &ConditionResult) -> String {
-    let list = |cpus: &CpuSet| cpus.to_string();
     match condition.spinners {
-        0 => list(&condition.work_cpus),
+        0 => condition.work_cpus.to_string(),
         _ => format!("{} / {}", condition.work_cpus, condition.spinner_cpus),
     }
 }
 
 /// Real, user and system time as the note prints them, and the slowdown.
 fn times(summary: &CputimeSummary) -> Table {
-    let row = |condition: &ConditionResult| {
-        let real = condition.slowdown.map(|value| Estimate {
-            value,
-            low: condition.low,
-            high: condition.high,
-        });
-        vec![
-            condition_words(condition),
-            cpus_words(condition),
-            seconds(condition.real_s),
-            seconds(condition.user_s),
-            seconds(condition.system_s),
-            if condition.spinners == 0 { "1".to_owned() } else { estimate(real) },
-            if condition.spinners == 0 { "1".to_owned() } else { estimate(condition.cpu_slowdown) },
-        ]
+    let over_alone = |it: &ConditionResult, slowdown: Option<Estimate>| match it.spinners {
+        0 => "1".to_owned(),
+        _ => estimate(slowdown),
     };
-    Table {
-        caption: "Seconds of the work, and its slowdown against the same block's run alone"
-            .to_owned(),
-        columns: vec![
-            Column::words("Condition"),
-            Column::words("CPUs"),
-            Column::number("real"),
-            Column::number("user"),
-            Column::number("system"),
-            Column::number("real / alone"),
-            Column::number("CPU / alone"),
-        ],
-        rows: summary.conditions.iter().map(row).collect(),
-        note: Some(format!(
-            "CPUs: the work's, then the spinners'. In brackets: {} over blocks.",
-            confidence::interval()
-        )),
-        ..Table::default()
-    }
+    let columns: [Filled<'_, ConditionResult>; 7] = [
+        (Column::words("Condition"), &condition_words),
+        (Column::words("CPUs"), &cpus_words),
+        (Column::number("real"), &|it| seconds(it.real_s)),
+        (Column::number("user"), &|it| seconds(it.user_s)),
+        (Column::number("system"), &|it| seconds(it.system_s)),
+        (Column::number("real / alone"), &|it| over_alone(it, real(it))),
+        (Column::number("CPU / alone"), &|it| over_alone(it, it.cpu_slowdown)),
+    ];
+    let caption = "Seconds of the work, and its slowdown against the same block's run alone";
+    Table::of(caption, &summary.conditions, columns).note(format!(
+        "CPUs: the work's, then the spinners'. In brackets: {} over blocks.",
+        confidence::interval()
+    ))
 }
 
 fn figure(summary: &CputimeSummary) -> Block {
@@ -274,49 +259,28 @@ fn figure(summary: &CputimeSummary) -> Block {
         label: count.to_string(),
         bars: summary.conditions.iter().filter(|c| c.spinners == count).map(bar).collect(),
     });
-    let plot =
-        Bars {
-            unit: "× alone".to_owned(), group: "spinners".to_owned(), groups: groups.collect()
-        };
+    let groups = groups.collect();
+    let plot = Bars { unit: "× alone".to_owned(), group: "spinners".to_owned(), groups };
     let with = match plot.bars().any(|bar| bar.interval.is_some()) {
         true => format!(", with {}s", confidence::interval()),
         false => String::new(),
     };
-    Block::Figures {
-        figures: vec![Figure {
-            title: "Real time of the work, over its real time alone".to_owned(),
-            caption: format!("By number of spinners and where they run{with}."),
-            plot: Plot::Bars(plot),
-        }],
-    }
+    let caption = format!("By number of spinners and where they run{with}.");
+    let title = "Real time of the work, over its real time alone".to_owned();
+    Figure::block(title, caption, Plot::Bars(plot))
 }
 
 fn both_sides(summary: &CputimeSummary) -> Table {
     let beside = summary.conditions.iter().filter(|condition| condition.spinners > 0);
-    let row = |condition: &ConditionResult| {
-        vec![
-            condition_words(condition),
-            estimate(condition.spinner_slowdown),
-            estimate(condition.stp),
-            estimate(condition.antt),
-        ]
-    };
-    Table {
-        caption: "What the spinners got done, and both sides together".to_owned(),
-        columns: vec![
-            Column::words("Condition"),
-            Column::number("a spinner alone / here"),
-            Column::number("STP"),
-            Column::number("ANTT"),
-        ],
-        rows: beside.map(row).collect(),
-        note: Some(
-            "STP: progress of all, each over its own alone, summed; 1 is one CPU for one task. \
-             ANTT: mean slowdown of all. Both sides counted their own progress."
-                .to_owned(),
-        ),
-        ..Table::default()
-    }
+    let columns: [Filled<'_, ConditionResult>; 4] = [
+        (Column::words("Condition"), &condition_words),
+        (Column::number("a spinner alone / here"), &|it| estimate(it.spinner_slowdown)),
+        (Column::number("STP"), &|it| estimate(it.stp)),
+        (Column::number("ANTT"), &|it| estimate(it.antt)),
+    ];
+    let note = "STP: progress of all, each over its own alone, summed; 1 is one CPU for one task. \
+                ANTT: mean slowdown of all. Both sides counted their own progress.";
+    Table::of("What the spinners got done, and both sides together", beside, columns).note(note)
 }
 
 fn alone(summary: &CputimeSummary) -> Block {
@@ -376,25 +340,11 @@ fn beside_the_note(summary: &CputimeSummary) -> Vec<Block> {
             real,
         ]
     });
-    vec![Block::Table(Table {
-        caption: "The note's slowdowns (gzip -9 beside a loop of perl), and those measured here"
-            .to_owned(),
-        columns: vec![
-            Column::words("Its machine"),
-            Column::words("Condition"),
-            Column::number("user"),
-            Column::number("real"),
-            Column::number("CPU here"),
-            Column::number("real here"),
-        ],
-        rows: rows.collect(),
-        note: Some(
-            "Medians of the note's three runs. Where it leaves the placement to the kernel, this \
-             machine's is `free` on the pair."
-                .to_owned(),
-        ),
-        ..Table::default()
-    })]
+    let columns = ["Its machine", "Condition", "#user", "#real", "#CPU here", "#real here"];
+    let caption = "The note's slowdowns (gzip -9 beside a loop of perl), and those measured here";
+    let note = "Medians of the note's three runs. Where it leaves the placement to the kernel, this \
+                machine's is `free` on the pair.";
+    vec![Block::Table(Table::new(caption, Column::list(columns), rows.collect()).note(note))]
 }
 
 fn method() -> Vec<String> {

@@ -75,10 +75,7 @@ pub(crate) enum Block {
     /// What was seen, and what to do about it.
     Warnings(Vec<(String, String)>),
     Table(Table),
-    /// Figures that share a legend.
-    Figures {
-        figures: Vec<Figure>,
-    },
+    Figures(Vec<Figure>),
     Code(Vec<String>),
 }
 
@@ -87,6 +84,13 @@ pub(crate) struct Figure {
     pub(crate) title: String,
     pub(crate) caption: String,
     pub(crate) plot: Plot,
+}
+
+impl Figure {
+    /// The figure as a block of its own.
+    pub(crate) fn block(title: String, caption: impl Into<String>, plot: Plot) -> Block {
+        Block::Figures(vec![Self { title, caption: caption.into(), plot }])
+    }
 }
 
 #[derive(Debug, Clone, Default)]
@@ -104,7 +108,7 @@ pub(crate) struct Table {
     pub(crate) folded: bool,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Column {
     pub(crate) name: String,
     pub(crate) number: bool,
@@ -114,11 +118,12 @@ pub(crate) struct Column {
     pub(crate) expert: bool,
     /// Whether it is the first of several that a terminal keeps side by side.
     pub(crate) opens: bool,
+    absent: bool,
 }
 
 impl Column {
     pub(crate) fn words(name: impl Into<String>) -> Self {
-        Self { name: name.into(), number: false, detail: false, expert: false, opens: false }
+        Self { name: name.into(), ..Self::default() }
     }
 
     pub(crate) fn number(name: impl Into<String>) -> Self {
@@ -132,6 +137,11 @@ impl Column {
             None => Self::words(name),
         };
         names.map(column).into()
+    }
+
+    /// The same column, left out of a table where it is not wanted.
+    pub(crate) fn only_if(self, is_there: bool) -> Self {
+        Self { absent: !is_there, ..self }
     }
 
     /// The same column, not shown in a terminal.
@@ -149,6 +159,9 @@ impl Column {
     }
 }
 
+/// A column, and what stands in it of an item.
+pub(crate) type Filled<'a, Item> = (Column, &'a dyn Fn(&Item) -> String);
+
 impl Table {
     pub(crate) fn new(
         caption: impl Into<String>,
@@ -156,6 +169,18 @@ impl Table {
         rows: Vec<Vec<String>>,
     ) -> Self {
         Self { caption: caption.into(), columns, rows, ..Self::default() }
+    }
+
+    /// A table with a row for each item.
+    pub(crate) fn of<'a, Item: 'a, const N: usize>(
+        caption: impl Into<String>,
+        items: impl IntoIterator<Item = &'a Item>,
+        columns: [Filled<'_, Item>; N],
+    ) -> Self {
+        let (columns, cells): (Vec<_>, Vec<_>) =
+            columns.into_iter().filter(|(column, _)| !column.absent).unzip();
+        let line = |item: &Item| cells.iter().map(|cell| cell(item)).collect();
+        Self::new(caption, columns, items.into_iter().map(line).collect())
     }
 
     pub(crate) fn note(self, note: impl Into<String>) -> Self {

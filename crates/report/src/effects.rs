@@ -3,8 +3,8 @@
 use crate::Study;
 use crate::article;
 use crate::digest::Digest;
-use crate::document::{Block, Column, Figure, Headline, Table};
-use crate::number;
+use crate::document::{Block, Column, Figure, Filled, Headline, Table};
+use crate::number::{self, or_none};
 use crate::plot::{Forest, ForestGroup, ForestLine, Plot};
 use crate::words;
 use coretwin_base::distinct::distinct;
@@ -147,7 +147,7 @@ fn outcome(study: &Study<'_>, digest: &Digest<'_>, row: &RowEffect) -> String {
         None if row.ratio.is_none() && row.failed > 0 => {
             return failure(study, digest, row).unwrap_or_else(|| format!("FAILED in {failed}"));
         }
-        None => number::or_none(words::not_run(study, row)),
+        None => or_none(words::not_run(study, row)),
     };
     match (row.failed, text.as_str()) {
         (0, _) => text,
@@ -249,13 +249,9 @@ fn forest(study: &Study<'_>, digest: &Digest<'_>) -> Option<Block> {
     let plot = Forest { groups, margin: study.summary.margin };
     let drawable = plot.lines().any(|line| line.ratio.is_some());
     let reference = words::arm_name(study, study.plan.reference_index());
-    drawable.then(|| Block::Figures {
-        figures: vec![Figure {
-            title: format!("Effect against {reference}"),
-            caption: forest_caption(study, &plot, left_out),
-            plot: Plot::Forest(plot),
-        }],
-    })
+    let caption = forest_caption(study, &plot, left_out);
+    let title = format!("Effect against {reference}");
+    drawable.then(|| Figure::block(title, caption, Plot::Forest(plot)))
 }
 
 fn forest_line(
@@ -292,94 +288,67 @@ fn forest_caption(study: &Study<'_>, plot: &Forest, left_out: usize) -> String {
 }
 
 fn suites(study: &Study<'_>) -> Table {
-    let interval = format!("#{}", interval_name(study));
-    let verdict = words::verdict_column(study);
-    let columns = Column::list(["Suite", "Arm", "#Effect", &interval, "#Rows", "#Blocks", verdict]);
-    let row = |suite: &SuiteEffect| {
-        let verdict = suite.verdict.map(|verdict| words::verdict(study, &suite.arm, verdict));
-        let interval = suite.low.zip(suite.high);
-        vec![
-            words::clean(&suite.suite),
-            words::arm_name(study, words::arm_index(study, &suite.arm)),
-            number::or_none(suite.ratio.map(number::effect)),
-            number::or_none(interval.map(|(low, high)| number::interval(low, high))),
-            suite.rows.to_string(),
-            suite.blocks.to_string(),
-            number::or_none(verdict),
-        ]
-    };
-    let rows = study.summary.suites.iter().map(row).collect();
-    Table::new("Suites: families weigh equally; the primary result", columns, rows)
-}
-
-type Filled<'a> = (Column, Box<dyn Fn(&RowEffect) -> String + 'a>);
-
-fn rows(study: &Study<'_>, digest: &Digest<'_>) -> Table {
-    let columns = row_columns(study, digest);
-    let line = |row: &RowEffect| columns.iter().map(|(_, cell)| cell(row)).collect();
-    let rows = study.summary.rows.iter().map(line).collect();
-    let heads = columns.iter().map(|(column, _)| column.clone()).collect();
-    let (quiet, quiet_caption) = quiet(study);
-    let arrows = "↑ higher is better, ↓ lower is better; a positive effect is always better.";
-    Table { quiet, quiet_caption, ..Table::new("Rows", heads, rows).note(arrows) }
+    let verdict = |it: &SuiteEffect| it.verdict.map(|one| words::verdict(study, &it.arm, one));
+    let interval = |it: &SuiteEffect| it.low.zip(it.high);
+    let columns: [Filled<'_, SuiteEffect>; 7] = [
+        (Column::words("Suite"), &|it| words::clean(&it.suite)),
+        (Column::words("Arm"), &|it| words::arm_name(study, words::arm_index(study, &it.arm))),
+        (Column::number("Effect"), &|it| or_none(it.ratio.map(number::effect))),
+        (Column::number(interval_name(study)), &|it| {
+            or_none(interval(it).map(|(low, high)| number::interval(low, high)))
+        }),
+        (Column::number("Rows"), &|it| it.rows.to_string()),
+        (Column::number("Blocks"), &|it| it.blocks.to_string()),
+        (Column::words(words::verdict_column(study)), &|it| or_none(verdict(it))),
+    ];
+    let caption = "Suites: families weigh equally; the primary result";
+    Table::of(caption, &study.summary.suites, columns)
 }
 
 /// The answer first, then the values it was made from, then details.
-fn row_columns<'a>(study: &'a Study<'a>, digest: &'a Digest<'a>) -> Vec<Filled<'a>> {
+fn rows(study: &Study<'_>, digest: &Digest<'_>) -> Table {
+    let rows = &study.summary.rows;
     let arm = |row: &RowEffect| words::arm_name(study, words::arm_index(study, &row.arm));
     let many_arms = study.plan.arms.len() > 2;
     let with_intervals = study.plan.rules.protocol != Protocol::Article2003;
-    let mut columns: Vec<Filled<'a>> =
-        vec![(Column::words("Row"), Box::new(|row| digest.label(&row.row)))];
-    if many_arms {
-        columns.push((Column::words("Arm"), Box::new(arm)));
-    }
-    columns.push((Column::number("Effect"), Box::new(move |row| number::or_none(effect(row)))));
-    if with_intervals {
-        let name = interval_name(study);
-        columns
-            .push((Column::number(name), Box::new(move |row| number::or_none(interval_text(row)))));
-    }
     // Protocols without verdicts still have rows that failed.
-    if study.summary.rows.iter().any(|row| outcome(study, digest, row) != number::NONE) {
-        let verdict = Column::words(words::verdict_column(study));
-        columns.push((verdict, Box::new(|row| outcome(study, digest, row))));
-    }
-    if with_intervals {
-        let p = |row: &RowEffect| number::or_none(row.p_adjusted.map(number::p_value));
-        columns.push((Column::number("p (Holm)").expert(), Box::new(p)));
-    }
+    let with_outcomes = rows.iter().any(|row| outcome(study, digest, row) != number::NONE);
+    let with_needed = rows.iter().any(|row| row.blocks_needed.is_some());
     let reference = words::arm_name(study, study.plan.reference_index());
-    let compared = study.summary.rows.first().filter(|_| !many_arms).map(arm);
+    let compared = rows.first().filter(|_| !many_arms).map(arm);
     let compared = compared.unwrap_or_else(|| "Arm's value".to_owned());
-    columns.extend::<[Filled<'a>; 4]>([
-        (
-            Column::number(reference).opening(),
-            Box::new(|row| number::value_or_none(row.value_reference)),
-        ),
-        (Column::number(compared), Box::new(|row| number::value_or_none(row.value_arm))),
-        (Column::words("Unit"), Box::new(unit)),
-        (Column::number("Threads").detail().expert(), Box::new(threads)),
-    ]);
-    if with_intervals {
-        let estimate = |row: &RowEffect| match row.scale {
-            Scale::Ratio => row.hodges_lehmann.map(number::effect),
-            Scale::Raw => row.hodges_lehmann.map(number::difference),
-        };
-        columns.extend::<[Filled<'a>; 2]>([
-            (
-                Column::number("Hodges–Lehmann").detail().expert(),
-                Box::new(move |row| number::or_none(estimate(row))),
-            ),
-            (Column::number("Blocks").detail().expert(), Box::new(|row| row.blocks.to_string())),
-        ]);
-    }
-    if study.summary.rows.iter().any(|row| row.blocks_needed.is_some()) {
-        let needed = |row: &RowEffect| row.blocks_needed.map(|it| number::whole(it.into()));
-        let needed = move |row: &RowEffect| number::or_none(needed(row));
-        columns.push((Column::number("Blocks that would decide").expert(), Box::new(needed)));
-    }
-    columns
+    let estimate = |row: &RowEffect| match row.scale {
+        Scale::Ratio => row.hodges_lehmann.map(number::effect),
+        Scale::Raw => row.hodges_lehmann.map(number::difference),
+    };
+    let needed = |row: &RowEffect| row.blocks_needed.map(|it| number::whole(it.into()));
+    let detail = |name: &str| Column::number(name).detail().expert();
+    let columns: [Filled<'_, RowEffect>; 13] = [
+        (Column::words("Row"), &|row| digest.label(&row.row)),
+        (Column::words("Arm").only_if(many_arms), &arm),
+        (Column::number("Effect"), &|row| or_none(effect(row))),
+        (Column::number(interval_name(study)).only_if(with_intervals), &|row| {
+            or_none(interval_text(row))
+        }),
+        (Column::words(words::verdict_column(study)).only_if(with_outcomes), &|row| {
+            outcome(study, digest, row)
+        }),
+        (Column::number("p (Holm)").expert().only_if(with_intervals), &|row| {
+            or_none(row.p_adjusted.map(number::p_value))
+        }),
+        (Column::number(reference).opening(), &|row| number::value_or_none(row.value_reference)),
+        (Column::number(compared), &|row| number::value_or_none(row.value_arm)),
+        (Column::words("Unit"), &unit),
+        (detail("Threads"), &threads),
+        (detail("Hodges–Lehmann").only_if(with_intervals), &|row| or_none(estimate(row))),
+        (detail("Blocks").only_if(with_intervals), &|row| row.blocks.to_string()),
+        (Column::number("Blocks that would decide").expert().only_if(with_needed), &|row| {
+            or_none(needed(row))
+        }),
+    ];
+    let (quiet, quiet_caption) = quiet(study);
+    let arrows = "↑ higher is better, ↓ lower is better; a positive effect is always better.";
+    Table { quiet, quiet_caption, ..Table::of("Rows", rows, columns).note(arrows) }
 }
 
 fn unit(row: &RowEffect) -> String {
@@ -400,33 +369,21 @@ fn threads(row: &RowEffect) -> String {
 /// The rows that had disturbed blocks, compared once more with those blocks included.
 fn with_set_aside(study: &Study<'_>, digest: &Digest<'_>) -> Option<Table> {
     let disturbed = study.summary.rows.iter().filter(|row| row.blocks_set_aside > 0);
-    let lines: Vec<Vec<String>> = disturbed
-        .filter(|row| row.ratio_all.is_some())
-        .map(|row| {
-            let all = RowEffect {
-                ratio: row.ratio_all,
-                low: row.low_all,
-                high: row.high_all,
-                ..row.clone()
-            };
-            vec![
-                digest.label(&row.row),
-                words::arm_name(study, words::arm_index(study, &row.arm)),
-                row.blocks_set_aside.to_string(),
-                number::or_none(effect(row)),
-                number::or_none(effect(&all)),
-                number::or_none(interval_text(&all)),
-            ]
-        })
-        .collect();
+    let lines: Vec<&RowEffect> = disturbed.filter(|row| row.ratio_all.is_some()).collect();
+    let all = |row: &RowEffect| RowEffect {
+        ratio: row.ratio_all,
+        low: row.low_all,
+        high: row.high_all,
+        ..row.clone()
+    };
+    let columns: [Filled<'_, RowEffect>; 6] = [
+        (Column::words("Row"), &|row| digest.label(&row.row)),
+        (Column::words("Arm"), &|row| words::arm_name(study, words::arm_index(study, &row.arm))),
+        (Column::number("Set aside"), &|row| row.blocks_set_aside.to_string()),
+        (Column::number("Effect without"), &|row| or_none(effect(row))),
+        (Column::number("Effect with"), &|row| or_none(effect(&all(row)))),
+        (Column::number("Interval with"), &|row| or_none(interval_text(&all(row)))),
+    ];
     let caption = "With and without the blocks that were set aside";
-    let columns = Column::list([
-        "Row",
-        "Arm",
-        "#Set aside",
-        "#Effect without",
-        "#Effect with",
-        "#Interval with",
-    ]);
-    (!lines.is_empty()).then(|| Table::new(caption, columns, lines))
+    (!lines.is_empty()).then(|| Table::of(caption, lines, columns))
 }

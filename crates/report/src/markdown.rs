@@ -63,7 +63,7 @@ fn write_block(out: &mut String, block: &Block) {
             }
         }
         Block::Table(table) => table.pieces().iter().for_each(|piece| out.push_str(&render(piece))),
-        Block::Figures { .. } => {}
+        Block::Figures(_) => {}
     }
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn run_order(study: &Study<'_>, digest: &Digest<'_>) -> Vec<Block> {
     let about = "Each mark is one run, from the first on the left to the last on the right, so that \
                  drift shows. Runs that are not analysed were set aside, or belong to a block that was \
                  run again.";
-    vec![Block::Text(about.to_owned()), Block::Figures { figures }]
+    vec![Block::Text(about.to_owned()), Block::Figures(figures)]
 }
 
 fn run_order_of(
@@ -151,7 +151,7 @@ pub(crate) fn distribution(study: &Study<'_>, digest: &Digest<'_>) -> Vec<Block>
     let about = "Above, the share of runs at or below a value; below, the runs themselves, with \
                  the middle half of them as a bar. Curves that do not touch are arms that never \
                  gave the same value.";
-    vec![Block::Text(about.to_owned()), Block::Figures { figures }]
+    vec![Block::Text(about.to_owned()), Block::Figures(figures)]
 }
 
 fn distribution_of(
@@ -201,7 +201,7 @@ pub(crate) fn curves(study: &Study<'_>, digest: &Digest<'_>) -> Vec<Block> {
     if figures.is_empty() {
         return Vec::new();
     }
-    vec![Block::Figures { figures }]
+    vec![Block::Figures(figures)]
 }
 
 fn screened(study: &Study<'_>, digest: &Digest<'_>, row: &RowReadings<'_>) -> Option<Figure> {

@@ -76,7 +76,7 @@ fn write_block(out: &mut String, block: &Block) {
         }
         Block::Table(table) if table.folded => {}
         Block::Table(table) => out.push_str(&render(table)),
-        Block::Figures { figures, .. } => {
+        Block::Figures(figures) => {
             for figure in figures {
                 if let Plot::Forest(plot) = &figure.plot {
                     out.push_str(&format!("  {}\n", figure.title));

@@ -103,6 +103,10 @@ struct Part {
 }
 
 impl Part {
+    fn new(title: impl Into<String>, inside: Vec<Self>) -> Self {
+        Self { title: title.into(), cores: Vec::new(), inside }
+    }
+
     /// Writes the part behind `first`, its further lines behind `rest`.
     fn write(&self, out: &mut String, first: &str, rest: &str, columns: usize) {
         let gap = if self.title.is_empty() || self.cores.is_empty() { "" } else { "  " };
@@ -138,20 +142,20 @@ fn packages(topology: &Topology) -> Vec<Part> {
         if nodes.len() == 1 {
             let node = nodes.keys().next().copied().unwrap_or(0);
             let title = format!("package {package}, node {node}: {}", in_words(&cpus));
-            return (Part { title, cores: Vec::new(), inside: caches(topology, &cpus) }, cpus);
+            return (Part::new(title, caches(topology, &cpus)), cpus);
         }
         let nodes = nodes.into_iter().map(|(node, cpus)| {
             let title = format!("node {node}: {}", in_words(&cpus));
-            (Part { title, cores: Vec::new(), inside: caches(topology, &cpus) }, cpus)
+            (Part::new(title, caches(topology, &cpus)), cpus)
         });
         let inside = folded(topology, nodes.collect(), "nodes");
         let title = format!("package {package}: {}", in_words(&cpus));
-        (Part { title, cores: Vec::new(), inside }, cpus)
+        (Part::new(title, inside), cpus)
     });
     let mut parts = folded(topology, packages.collect(), "packages");
     if !unknown.is_empty() {
         let title = format!("CPUs {unknown}, on which cores is unknown");
-        parts.push(Part { title, cores: Vec::new(), inside: Vec::new() });
+        parts.push(Part::new(title, Vec::new()));
     }
     parts
 }
@@ -184,22 +188,21 @@ fn kinds(topology: &Topology, title: &str, cpus: &[&Cpu]) -> Vec<Part> {
     // "P" before "E", like the processor's own numbering.
     let mut kinds: Vec<_> = split(cpus, |cpu| cpu.core_type.clone()).into_iter().collect();
     kinds.sort_by_key(|(_, cpus)| cpus.first().map(|cpu| cpu.cpu));
-    if let [(None, _)] = kinds[..] {
-        return vec![Part {
-            title: title.to_owned(),
-            cores: brackets(topology, cpus),
-            inside: Vec::new(),
-        }];
-    }
-    let rows = kinds.iter().map(|(kind, cpus)| Part {
-        title: format!("{} cores", kind.as_deref().unwrap_or("other")),
+    let row = |title: String, cpus: &[&Cpu]| Part {
+        title,
         cores: brackets(topology, cpus),
         inside: Vec::new(),
-    });
+    };
+    if let [(None, _)] = kinds[..] {
+        return vec![row(title.to_owned(), cpus)];
+    }
+    let rows = kinds
+        .iter()
+        .map(|(kind, cpus)| row(format!("{} cores", kind.as_deref().unwrap_or("other")), cpus));
     if title.is_empty() {
         return rows.collect();
     }
-    vec![Part { title: title.to_owned(), cores: Vec::new(), inside: rows.collect() }]
+    vec![Part::new(title, rows.collect())]
 }
 
 /// Leaves out the middle of many parts that are alike and hold no mark.
@@ -215,14 +218,8 @@ fn folded(topology: &Topology, parts: Vec<(Part, Vec<&Cpu>)>, noun: &str) -> Vec
     let hidden: CpuSet =
         parts[2..last].iter().flat_map(|(_, cpus)| cpus).map(|cpu| cpu.cpu).collect();
     let title = format!("… {} more {noun} like these, CPUs {hidden}", last - 2);
-    let mut shown = Vec::new();
-    for (index, (part, _)) in parts.into_iter().enumerate() {
-        if index < 2 || index == last {
-            shown.push(part);
-        } else if index == 2 {
-            shown.push(Part { title: title.clone(), cores: Vec::new(), inside: Vec::new() });
-        }
-    }
+    let mut shown: Vec<Part> = parts.into_iter().map(|(part, _)| part).collect();
+    shown.splice(2..last, [Part::new(title, Vec::new())]);
     shown
 }
 

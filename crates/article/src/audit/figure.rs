@@ -52,13 +52,6 @@ pub enum Edit {
     Apart,
 }
 
-impl Edit {
-    /// 0 for the smallest misprints, 1 for a larger one.
-    pub fn rank(self) -> u8 {
-        u8::from(self == Self::Apart)
-    }
-}
-
 impl fmt::Display for Edit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -80,7 +80,7 @@ fn smallest_mends(model: &Model, relation: usize, open: &[usize]) -> Vec<Mend> {
     };
     let all_complete: Vec<Mend> = candidates.iter().filter(|m| complete(m)).cloned().collect();
     let pool = if all_complete.is_empty() { candidates } else { all_complete };
-    let merit = |mend: &Mend| (std::cmp::Reverse(mend.relations.len()), mend.edit.rank());
+    let merit = |mend: &Mend| (std::cmp::Reverse(mend.relations.len()), mend.edit == Edit::Apart);
     let Some(best) = pool.iter().map(merit).min() else { return pool };
     pool.into_iter().filter(|mend| merit(mend) == best).collect()
 }

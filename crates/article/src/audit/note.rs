@@ -54,46 +54,39 @@ pub fn note() -> Result<NoteReport, Error> {
     let mut alone: Option<(String, Runs)> = None;
     let rows: Vec<&[String]> = sheet.rows.iter().map(|row| &row.cells[..]).collect();
     for rows in rows.chunk_by(|a, b| same(a, b)) {
-        let runs = Runs::new(rows);
+        let runs = runs(rows);
         let [machine, os, condition] = [0, 1, 2].map(|column| rows[0][column].clone());
-        let first = match &alone {
+        let [first_real_s, first_user_s, _] = match &alone {
             Some((of, first)) if *of == machine => first.clone(),
             _ => alone.insert((machine.clone(), runs.clone())).1.clone(),
         };
-        let median_s = median(&runs.user_s);
+        let [real_s, user_s, system_s] = runs;
+        let median_s = median(&user_s);
         let differs = |user_s: &f64| (user_s / median_s - 1.0).abs() > DIFFERS;
         conditions.push(NoteCondition {
             machine,
             os,
             condition,
             runs: rows.len(),
-            real_s: median(&runs.real_s),
+            real_s: median(&real_s),
             user_s: median_s,
-            system_s: median(&runs.system_s),
-            slowdown: median(&runs.real_s) / median(&first.real_s),
-            user_slowdown: median_s / median(&first.user_s),
-            user_slowdown_of_means: mean(&runs.user_s) / mean(&first.user_s),
-            differing_user_s: runs.user_s.iter().copied().filter(differs).collect(),
+            system_s: median(&system_s),
+            slowdown: median(&real_s) / median(&first_real_s),
+            user_slowdown: median_s / median(&first_user_s),
+            user_slowdown_of_means: mean(&user_s) / mean(&first_user_s),
+            differing_user_s: user_s.iter().copied().filter(differs).collect(),
         });
     }
     Ok(NoteReport { schema: SCHEMA, file: "slowdowns of the note", conditions })
 }
 
-/// The times of one condition, in seconds.
-#[derive(Clone)]
-struct Runs {
-    real_s: Vec<f64>,
-    user_s: Vec<f64>,
-    system_s: Vec<f64>,
-}
+/// Real, user and system time of the runs of one condition, in seconds.
+type Runs = [Vec<f64>; 3];
 
-impl Runs {
-    fn new(rows: &[&[String]]) -> Self {
-        let column = |index: usize| -> Vec<f64> {
-            rows.iter().filter_map(|cells| cells[index].parse().ok()).collect()
-        };
-        Self { real_s: column(4), user_s: column(5), system_s: column(6) }
-    }
+fn runs(rows: &[&[String]]) -> Runs {
+    [4, 5, 6].map(|column| {
+        rows.iter().filter_map(|cells: &&[String]| cells[column].parse().ok()).collect()
+    })
 }
 
 fn mean(values: &[f64]) -> f64 {

@@ -64,15 +64,12 @@ pub(super) fn recognise(sheet: &Sheet) -> Result<Reading, Error> {
     recognised.extend(builder.add_sums()?);
     recognised.extend(builder.add_cpu_times()?);
     if recognised.is_empty() {
-        return Err(Error::Table {
-            file: sheet.file.clone(),
-            why: format!(
-                "nothing to recompute among its columns ({}); it needs a column speedup_pct, \
-                 change_pct or ratio right of two numeric columns, geomean rows, an X_total \
-                 column, or real_s, user_s and system_s",
-                sheet.headers.join(", ")
-            ),
-        });
+        return Err(sheet.error(format!(
+            "nothing to recompute among its columns ({}); it needs a column speedup_pct, \
+             change_pct or ratio right of two numeric columns, geomean rows, an X_total \
+             column, or real_s, user_s and system_s",
+            sheet.headers.join(", ")
+        )));
     }
     let label_columns = builder.model.cells.iter().map(|((_, column), _)| *column).min();
     let label_columns = label_columns.unwrap_or(0).max(1);
@@ -133,13 +130,10 @@ fn derived_columns(sheet: &Sheet, means: &[Place]) -> Result<Vec<DerivedColumn>,
     for &result in &results {
         let mut left = (0..result).rev().filter(is_source);
         let (Some(second), Some(first)) = (left.next(), left.next()) else {
-            return Err(Error::Table {
-                file: sheet.file.clone(),
-                why: format!(
-                    "column {} needs two numeric columns to its left, the reference first",
-                    sheet.headers[result]
-                ),
-            });
+            return Err(sheet.error(format!(
+                "column {} needs two numeric columns to its left, the reference first",
+                sheet.headers[result]
+            )));
         };
         let lower_is_better = lower_is_better(&sheet.headers[second]);
         let alternatives = formulas(&sheet.headers[result], lower_is_better);
@@ -177,27 +171,43 @@ impl Builder<'_> {
         *self.cells.entry(place).or_insert_with(|| model.add_cell(place, figure))
     }
 
+    /// The rows in which all of these columns are filled, with figures above zero where `positive`.
+    fn filled<const N: usize>(
+        &mut self,
+        columns: [usize; N],
+        positive: [bool; N],
+    ) -> Result<Vec<[CellId; N]>, Error> {
+        let mut found = Vec::new();
+        for row in 0..self.sheet.rows.len() {
+            let mut cells = [None; N];
+            for (cell, (column, positive)) in
+                cells.iter_mut().zip(columns.into_iter().zip(positive))
+            {
+                let place = (row, column);
+                *cell = if positive { self.source(place)? } else { self.cell(place)? };
+            }
+            if cells.iter().all(Option::is_some) {
+                found.push(cells.map(Option::unwrap_or_default));
+            }
+        }
+        Ok(found)
+    }
+
     fn column(&self, name: &str) -> Option<usize> {
         self.sheet.headers.iter().position(|header| header == name)
     }
 
     fn add_derived(&mut self, column: &DerivedColumn) -> Result<String, Error> {
-        let mut triples = Vec::new();
-        for row in 0..self.sheet.rows.len() {
-            let first = self.source((row, column.first))?;
-            let second = self.source((row, column.second))?;
-            let result = self.cell((row, column.result))?;
-            if let (Some(first), Some(second), Some(result)) = (first, second, result) {
-                triples.push((first, second, result));
-            }
-        }
+        let columns = [column.first, column.second, column.result];
+        let triples = self.filled(columns, [true, true, false])?;
         let relations = |formula: Formula| {
-            triples.iter().map(move |&(first, second, result)| Relation::Derived {
+            let relation = move |&[first, second, result]: &[CellId; 3]| Relation::Derived {
                 formula,
                 first,
                 second,
                 result,
-            })
+            };
+            triples.iter().map(relation)
         };
         let broken = |formula: &Formula| {
             relations(*formula).filter(|r| self.model.holds(r, None) == Holds::No).count()
@@ -261,16 +271,9 @@ impl Builder<'_> {
             else {
                 continue;
             };
-            let mut pairs = Vec::new();
-            for row in 0..self.sheet.rows.len() {
-                if let (Some(source), Some(result)) =
-                    (self.source((row, source))?, self.source((row, result))?)
-                {
-                    pairs.push((source, result));
-                }
-            }
+            let pairs = self.filled([source, result], [true; 2])?;
             if let Some(factor) = self.common_factor(&pairs) {
-                for (source, result) in pairs {
+                for [source, result] in pairs {
                     self.model.add(Relation::Product { source, factor, result });
                 }
                 recognised.push(format!("{result_name} = {factor} × {source_name}"));
@@ -280,10 +283,10 @@ impl Builder<'_> {
     }
 
     /// The whole quotient that more than half of at least three rows share.
-    fn common_factor(&self, pairs: &[(CellId, CellId)]) -> Option<f64> {
+    fn common_factor(&self, pairs: &[[CellId; 2]]) -> Option<f64> {
         let value = |cell: CellId| self.model.cells[cell].1.value();
         let mut quotients: Vec<f64> =
-            pairs.iter().map(|&(source, result)| value(result) / value(source)).collect();
+            pairs.iter().map(|&[source, result]| value(result) / value(source)).collect();
         quotients.sort_by(f64::total_cmp);
         // A majority, if there is one, holds the middle.
         let middle = *quotients.get(quotients.len() / 2)?;
@@ -330,14 +333,9 @@ impl Builder<'_> {
         else {
             return Ok(None);
         };
-        let mut relations = Vec::new();
-        for row in 0..self.sheet.rows.len() {
-            let cells =
-                (self.cell((row, user))?, self.cell((row, system))?, self.cell((row, real))?);
-            if let (Some(user), Some(system), Some(real)) = cells {
-                relations.push(Relation::CpuTime { user, system, real });
-            }
-        }
+        let relation = |[user, system, real]: [CellId; 3]| Relation::CpuTime { user, system, real };
+        let cells = self.filled([user, system, real], [false; 3])?;
+        let relations: Vec<Relation> = cells.into_iter().map(relation).collect();
         let broken = relations.iter().filter(|r| self.model.holds(r, None) == Holds::No).count();
         if broken * 2 > relations.len() {
             return Ok(Some(

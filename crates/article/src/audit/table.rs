@@ -6,37 +6,12 @@ use super::figure::Figure;
 /// for misprints short on a file that is not such a table.
 pub const ROWS_MAX: usize = 10_000;
 
-/// A text that is not a table we can check, with the place where it goes wrong.
+/// A text that is not a table we can check: where it goes wrong, what is wrong there, what would help.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// A cell does not hold what its column needs.
-    #[error("audit {file}: line {line}, column {column}: '{text}' {why}")]
-    Cell {
-        file: String,
-        /// Line of the file, from 1.
-        line: u64,
-        column: String,
-        /// What stands there, shortened.
-        text: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// The text is not CSV with equally long rows.
-    #[error("audit {file}: line {line}: {why}")]
-    Csv {
-        file: String,
-        /// Line of the file, from 1.
-        line: u64,
-        why: String,
-    },
-    /// The table as a whole is of no use.
-    #[error("audit {file}: {why}")]
-    Table {
-        file: String,
-        /// What is wrong, and what would help.
-        why: String,
-    },
+#[error("audit {file}: {why}")]
+pub struct Error {
+    file: String,
+    why: String,
 }
 
 #[derive(Debug, Clone)]
@@ -59,17 +34,13 @@ pub(super) type Place = (usize, usize);
 impl Sheet {
     /// Reads CSV with a header line; a byte order mark and blanks around cells are ignored.
     pub(super) fn parse(file: &str, text: &str) -> Result<Self, Error> {
-        let table = |why: String| Error::Table { file: file.to_owned(), why };
+        let table = |why: String| Error { file: file.to_owned(), why };
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let lines = LineIndex::new(text);
         let mut reader =
             csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
-        let headers: Vec<String> = reader
-            .headers()
-            .map_err(|error| csv_error(file, &lines, &error))?
-            .iter()
-            .map(str::to_owned)
-            .collect();
+        let headers = reader.headers().map_err(|error| csv_error(file, &lines, &error))?;
+        let headers: Vec<String> = headers.iter().map(str::to_owned).collect();
         let mut rows = Vec::new();
         for record in reader.records() {
             let record = record.map_err(|error| csv_error(file, &lines, &error))?;
@@ -121,13 +92,12 @@ impl Sheet {
     pub(super) fn cell_error(&self, (row, column): Place, why: &str) -> Error {
         let text = self.text((row, column));
         let short: String = text.chars().take(40).collect();
-        Error::Cell {
-            file: self.file.clone(),
-            line: self.rows[row].line,
-            column: self.headers[column].clone(),
-            text: short,
-            why: why.to_owned(),
-        }
+        let (line, column) = (self.rows[row].line, &self.headers[column]);
+        self.error(format!("line {line}, column {column}: '{short}' {why}"))
+    }
+
+    pub(super) fn error(&self, why: String) -> Error {
+        Error { file: self.file.clone(), why }
     }
 }
 
@@ -166,7 +136,7 @@ fn csv_error(file: &str, lines: &LineIndex<'_>, error: &csv::Error) -> Error {
         }
         _ => error.to_string(),
     };
-    Error::Csv { file: file.to_owned(), line, why }
+    Error { file: file.to_owned(), why: format!("line {line}: {why}") }
 }
 
 #[cfg(test)]

@@ -21,9 +21,8 @@ const FAMILIES: [&str; 3] = ["chat", "dbench", "tbench"];
 pub(super) fn of(prediction: &Prediction) -> Vec<Aim> {
     let mut aims = errors(prediction);
     aims.extend([OLDER, NEWER].into_iter().filter_map(|kernel| order(prediction, kernel)));
-    let fall = |kernel, rule| decline(&prediction.rows, kernel, rule);
-    aims.extend(fall(OLDER, Decline::Fitted));
-    aims.extend(fall(NEWER, Decline::Absent));
+    aims.extend(decline(&prediction.rows, OLDER, true));
+    aims.extend(decline(&prediction.rows, NEWER, false));
     aims
 }
 
@@ -83,16 +82,9 @@ fn order(prediction: &Prediction, scheduler: &str) -> Option<Aim> {
     })
 }
 
-/// What is asked of chat's rate from the fewest rooms to the most.
-#[derive(Clone, Copy, PartialEq)]
-enum Decline {
-    /// As in the article, for it was fitted.
-    Fitted,
-    /// None, without a fit.
-    Absent,
-}
-
-fn decline(rows: &[PredictedRow], scheduler: &str, rule: Decline) -> Option<Aim> {
+/// Of chat's rate from the fewest rooms to the most it is asked that it falls as in the article where
+/// it was fitted, and does not fall where it was not.
+fn decline(rows: &[PredictedRow], scheduler: &str, is_fitted: bool) -> Option<Aim> {
     let of_rooms = |rooms: &str| {
         let mut rows = rows.iter().filter(|row| row.family == "chat" && row.scheduler == scheduler);
         rows.find(|row| row.label == rooms)
@@ -100,13 +92,9 @@ fn decline(rows: &[PredictedRow], scheduler: &str, rule: Decline) -> Option<Aim>
     let (few, many) = (of_rooms("20")?, of_rooms("50")?);
     let own = many.value_off / few.value_off;
     let article = many.article_off / few.article_off;
-    let met = match rule {
-        Decline::Fitted => 100.0 * (own - article).abs() <= CURVE_POINTS,
-        Decline::Absent => 100.0 * (1.0 - own) <= CURVE_POINTS,
-    };
-    let how = match rule {
-        Decline::Fitted => "fitted",
-        Decline::Absent => "not fitted",
+    let (met, how) = match is_fitted {
+        true => (100.0 * (own - article).abs() <= CURVE_POINTS, "fitted"),
+        false => (100.0 * (1.0 - own) <= CURVE_POINTS, "not fitted"),
     };
     Some(Aim {
         aim: format!(

@@ -431,5 +431,5 @@ pub(super) fn figure(study: &Study<'_>, table: &Filled<'_>) -> Option<Block> {
         groups: groups.collect(),
     });
     let title = format!("Figure {}. {}", table.figure?, table.title);
-    Some(Block::Figures { figures: vec![Figure { title, caption, plot }] })
+    Some(Figure::block(title, caption, plot))
 }

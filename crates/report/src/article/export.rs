@@ -33,6 +33,12 @@ struct Table {
 
 #[derive(Serialize)]
 struct Record {
+    #[serde(skip)]
+    table: u8,
+    #[serde(skip)]
+    origin: Origin,
+    #[serde(skip)]
+    reference_arm: String,
     label: String,
     row: String,
     workload: String,
@@ -78,12 +84,15 @@ fn cells(printed: &Printed) -> Cells {
     }
 }
 
-fn records(study: &Study<'_>, line: &Line<'_>) -> Vec<Record> {
+fn records(study: &Study<'_>, table: u8, line: &Line<'_>) -> Vec<Record> {
     let reference = study.plan.reference_index();
     let others = (0..study.plan.arms.len()).filter(|arm| *arm != reference);
     let record = |arm: usize| {
         let effect = columns::find(study, arm, &line.row.id)?;
         Some(Record {
+            table,
+            origin: study.plan.origin(),
+            reference_arm: words::clean(&study.plan.reference_arm),
             label: line.label.clone(),
             row: words::clean(&line.row.id),
             workload: words::clean(&line.row.workload),
@@ -112,7 +121,7 @@ fn tables(study: &Study<'_>) -> Tables {
     let table = |table: &Filled<'_>| Table {
         table: table.number,
         title: table.title.clone(),
-        rows: table.lines.iter().flat_map(|line| records(study, line)).collect(),
+        rows: table.lines.iter().flat_map(|line| records(study, table.number, line)).collect(),
         printed: table.printed.iter().map(cells).collect(),
     };
     Tables {
@@ -131,60 +140,34 @@ pub fn article_json(study: &Study<'_>) -> String {
 /// Tables 1, 2 and 4 to 6 as CSV, one line for each row and arm.
 pub fn article_csv(study: &Study<'_>) -> String {
     let tables = tables(study);
-    let of_table = |table: &'_ Table| (tables.origin, table.table);
-    let lines: Vec<CsvLine<'_>> = tables
-        .tables
-        .iter()
-        .flat_map(|table| table.rows.iter().map(move |record| (of_table(table), record)))
-        .map(|((origin, table), record)| CsvLine {
-            table,
-            record,
-            reference_arm: &tables.reference_arm,
-            origin,
-        })
-        .collect();
-    csv::table(&csv_columns(), lines.iter())
+    let records = tables.tables.iter().flat_map(|table| &table.rows);
+    csv::table(&csv_columns(), records)
 }
 
-struct CsvLine<'a> {
-    table: u8,
-    record: &'a Record,
-    reference_arm: &'a str,
-    origin: Origin,
-}
-
-impl CsvLine<'_> {
-    fn article<T>(&self, cell: impl Fn(&Cells) -> Option<T>) -> Option<T> {
-        self.record.article.as_ref().and_then(cell)
-    }
-}
-
-fn csv_columns<'a>() -> Vec<Column<CsvLine<'a>>> {
+fn csv_columns() -> Vec<Column<Record>> {
     vec![
         Column::count("table", |line| Some(line.table.into())),
-        Column::text("label", |line| Some((&*line.record.label).into())),
-        Column::text("row", |line| Some((&*line.record.row).into())),
-        Column::text("workload", |line| Some((&*line.record.workload).into())),
-        Column::text("placement", |line| Some(line.record.placement.to_string().into())),
-        Column::text("unit", |line| Some((&*line.record.unit).into())),
-        Column::text("better", |line| Some(line.record.better.name().into())),
-        Column::text("scale", |line| Some(line.record.scale.name().into())),
-        Column::text("reference_arm", |line| Some(line.reference_arm.into())),
-        Column::text("arm", |line| Some((&*line.record.arm).into())),
-        Column::number("value_reference", |line| line.record.value_reference),
-        Column::number("value_arm", |line| line.record.value_arm),
-        Column::number("ratio", |line| line.record.ratio),
-        Column::number("low", |line| line.record.low),
-        Column::number("high", |line| line.record.high),
-        Column::text("verdict", |line| Some(csv::word(line.record.verdict).into())),
-        Column::count("failed", |line| Some(line.record.failed.into())),
-        Column::number("article_noht", |line| line.article(|cells| cells.noht)),
-        Column::number("article_ht", |line| line.article(|cells| cells.ht)),
-        Column::number("article_speed_up_percent", |line| {
-            line.article(|cells| cells.speed_up_percent)
-        }),
+        Column::text("label", |line| Some((&*line.label).into())),
+        Column::text("row", |line| Some((&*line.row).into())),
+        Column::text("workload", |line| Some((&*line.workload).into())),
+        Column::text("placement", |line| Some(line.placement.to_string().into())),
+        Column::text("unit", |line| Some((&*line.unit).into())),
+        Column::text("better", |line| Some(line.better.name().into())),
+        Column::text("scale", |line| Some(line.scale.name().into())),
+        Column::text("reference_arm", |line| Some((&*line.reference_arm).into())),
+        Column::text("arm", |line| Some((&*line.arm).into())),
+        Column::number("value_reference", |line| line.value_reference),
+        Column::number("value_arm", |line| line.value_arm),
+        Column::number("ratio", |line| line.ratio),
+        Column::number("low", |line| line.low),
+        Column::number("high", |line| line.high),
+        Column::text("verdict", |line| Some(csv::word(line.verdict).into())),
+        Column::count("failed", |line| Some(line.failed.into())),
+        Column::number("article_noht", |line| line.article.as_ref()?.noht),
+        Column::number("article_ht", |line| line.article.as_ref()?.ht),
+        Column::number("article_speed_up_percent", |line| line.article.as_ref()?.speed_up_percent),
         Column::text("article_remark", |line| {
-            line.record.article.as_ref()?.remark.as_deref().map(Into::into)
+            line.article.as_ref()?.remark.as_deref().map(Into::into)
         }),
         Column::text("origin", |line| Some(line.origin.name().into())),
     ]

@@ -44,46 +44,34 @@ fn suites_of<'a>(
 /// Both effects of every suite and row, side by side.
 fn forest(comparison: &StudyComparison, arm: &str) -> Option<Block> {
     let heads = heads(comparison);
-    let line = |study: usize, ratio: Option<f64>, ends: Option<(f64, f64)>| {
-        ForestLine::new(study, heads[study].clone(), ratio, ends)
-    };
+    let line =
+        |study: usize, (ratio, ends)| ForestLine::new(study, heads[study].clone(), ratio, ends);
     let suites = suites_of(comparison, arm).filter(|suite| suite.effects[0].rows > 1);
-    let mut groups: Vec<ForestGroup> = suites
-        .map(|suite| {
-            let of = |study: usize| {
-                let effect = &suite.effects[study];
-                line(study, effect.ratio, effect.low.zip(effect.high))
-            };
-            let label = format!("{} (suite)", words::clean(&suite.effects[0].suite));
-            ForestGroup { label, primary: true, lines: [0, 1].map(of).into() }
-        })
-        .collect();
+    let suites = suites.map(|suite| {
+        let label = format!("{} (suite)", words::clean(&suite.effects[0].suite));
+        let effects = suite.effects.each_ref().map(|it| (it.ratio, it.low.zip(it.high)));
+        (label, true, effects)
+    });
     let rows = of_arm(comparison, arm).filter(|row| row.effects[0].scale == Scale::Ratio);
-    groups.extend(rows.map(|row| {
-        let of = |study: usize| {
-            let effect = &row.effects[study];
-            line(study, effect.ratio, effect.low.zip(effect.high))
-        };
-        let label = words::clean(&row.effects[0].row);
-        ForestGroup { label, primary: false, lines: [0, 1].map(of).into() }
-    }));
+    let rows = rows.map(|row| {
+        let effects = row.effects.each_ref().map(|it| (it.ratio, it.low.zip(it.high)));
+        (words::clean(&row.effects[0].row), false, effects)
+    });
+    let group = |(label, primary, [first, second]): (String, bool, [_; 2])| ForestGroup {
+        label,
+        primary,
+        lines: vec![line(0, first), line(1, second)],
+    };
+    let groups = suites.chain(rows).map(group).collect();
     let plot = Forest { groups, margin: comparison.margin };
     let drawable = plot.lines().any(|line| line.ratio.is_some());
-    drawable.then(|| Block::Figures {
-        figures: vec![Figure {
-            title: format!(
-                "Effect of {} against {} in each study",
-                words::clean(arm),
-                words::clean(&comparison.reference_arm)
-            ),
-            caption: format!(
-                "Right of the line is better than {}. Two bars that lie apart are an interaction; \
-                 two that overlap may be one too, so read its own interval in the table.",
-                words::clean(&comparison.reference_arm)
-            ),
-            plot: Plot::Forest(plot),
-        }],
-    })
+    let reference = words::clean(&comparison.reference_arm);
+    let title = format!("Effect of {} against {reference} in each study", words::clean(arm));
+    let caption = format!(
+        "Right of the line is better than {reference}. Two bars that lie apart are an interaction; \
+         two that overlap may be one too, so read its own interval in the table."
+    );
+    drawable.then(|| Figure::block(title, caption, Plot::Forest(plot)))
 }
 
 /// Table 7 of one family, and the interaction of each of its lines.

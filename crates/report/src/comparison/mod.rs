@@ -55,7 +55,6 @@ fn document(comparison: &StudyComparison) -> Document {
         kind: "Coretwin comparison",
         title: title(comparison),
         marks: words::marks_of_pair(origins),
-        headline: None,
         notice: notice(
             "studies",
             origins,
@@ -66,6 +65,7 @@ fn document(comparison: &StudyComparison) -> Document {
         facts: facts(comparison),
         arms: heads(comparison).into(),
         sections: outline.sections,
+        ..Document::default()
     }
 }
 

@@ -52,7 +52,7 @@ fn named(document: &mut Document) {
 /// Adds a section behind that of the same name; its second arm is now the one at `place`.
 fn add(sections: &mut Vec<Section>, mut section: Section, place: usize) {
     for block in &mut section.blocks {
-        let Block::Figures { figures } = block else { continue };
+        let Block::Figures(figures) = block else { continue };
         for figure in figures {
             if let Plot::Forest(forest) = &mut figure.plot {
                 let lines = forest.groups.iter_mut().flat_map(|group| &mut group.lines);

@@ -1,5 +1,6 @@
 //! What the tables of a dataset have in common.
 
+use crate::csv;
 use coretwin_base::origin::Origin;
 use coretwin_base::study::plan::Plan;
 use coretwin_base::study::summary::Verdict;
@@ -38,10 +39,5 @@ pub(super) fn some_text(text: &str) -> Option<Cow<'_, str>> {
 }
 
 pub(super) fn verdict(verdict: Option<Verdict>) -> Option<Cow<'static, str>> {
-    text(match verdict? {
-        Verdict::Helps => "helps",
-        Verdict::Hurts => "hurts",
-        Verdict::NoMaterialDifference => "no-material-difference",
-        Verdict::Inconclusive => "inconclusive",
-    })
+    verdict.is_some().then(|| csv::word(verdict).into())
 }

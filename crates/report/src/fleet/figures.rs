@@ -80,17 +80,12 @@ pub(super) fn maps(summary: &FleetSummary) -> Vec<Block> {
                 cells: models.iter().map(|model| Some(cell(of_model(row, model)?))).collect(),
             })
             .collect();
-        Figure {
-            title: clean(&format!("{} against {}", arm.0, arm.1)),
-            caption: format!(
-                "Mean effect over the machines of a model.{}",
-                left_out(summary, rows.len())
-            ),
-            plot: Plot::Heat(Heat { columns: models.clone(), rows: lines }),
-        }
+        let more = left_out(summary, rows.len());
+        let caption = format!("Mean effect over the machines of a model.{more}");
+        let plot = Plot::Heat(Heat { columns: models.clone(), rows: lines });
+        Figure::block(clean(&format!("{} against {}", arm.0, arm.1)), caption, plot)
     };
-    let figures = arms(summary).into_iter().map(map);
-    figures.map(|figure| Block::Figures { figures: vec![figure] }).collect()
+    arms(summary).into_iter().map(map).collect()
 }
 
 fn of_model<'a>(row: &[&'a FleetEffect], model: &str) -> Option<&'a FleetEffect> {
@@ -144,31 +139,24 @@ pub(super) fn forests(summary: &FleetSummary) -> Vec<Block> {
                     .collect(),
             })
             .collect();
-        Figure {
-            title: clean(&format!("{} against {}", arm.0, arm.1)),
-            caption: format!(
-                "Right of the line is better. Bars are the intervals of the mean over machines; \
-                 dotted lines reach to where the next machine of the model is expected. The shaded \
-                 band is the margin of ±{}.{}",
-                number::share(summary.margin),
-                left_out(summary, rows.len())
-            ),
-            plot: Plot::Forest(Forest { groups, margin: summary.margin }),
-        }
+        let caption = format!(
+            "Right of the line is better. Bars are the intervals of the mean over machines; \
+             dotted lines reach to where the next machine of the model is expected. The shaded \
+             band is the margin of ±{}.{}",
+            number::share(summary.margin),
+            left_out(summary, rows.len())
+        );
+        let plot = Plot::Forest(Forest { groups, margin: summary.margin });
+        Figure::block(clean(&format!("{} against {}", arm.0, arm.1)), caption, plot)
     };
-    let figures = arms(summary).into_iter().map(forest);
-    figures.map(|figure| Block::Figures { figures: vec![figure] }).collect()
+    arms(summary).into_iter().map(forest).collect()
 }
 
 fn line(index: usize, name: String, effect: &FleetEffect) -> ForestLine {
-    ForestLine {
-        arm: index,
-        name,
-        ratio: Some(effect.effect),
-        interval: effect.low.zip(effect.high),
-        next: effect.next_low.zip(effect.next_high),
-        text: words(effect),
-    }
+    let interval = effect.low.zip(effect.high);
+    let next = effect.next_low.zip(effect.next_high);
+    let line = ForestLine::new(index, name, Some(effect.effect), interval);
+    ForestLine { next, text: words(effect), ..line }
 }
 
 /// Each machine's own effect with the mean below, for the primary row of each arm, where there are
@@ -183,45 +171,30 @@ pub(super) fn machines(summary: &FleetSummary) -> Vec<Block> {
             let Some(effect) = of_model(row, model).filter(|effect| effect.points.len() > 1) else {
                 continue;
             };
+            let group = |label: String, primary: bool, line: ForestLine| ForestGroup {
+                label,
+                primary,
+                lines: vec![line],
+            };
             let mut groups: Vec<ForestGroup> = effect
                 .points
                 .iter()
                 .map(|point| {
-                    let interval = point.low.zip(point.high);
                     let range = ends(effect, point.low, point.high)
                         .map_or_else(String::new, |ends| format!("  ({ends})"));
                     let text = format!("{}{range}", amount(effect, point.effect));
-                    let name = clean(&point.name);
-                    let line = ForestLine {
-                        arm: index,
-                        name: name.clone(),
-                        ratio: Some(point.effect),
-                        interval,
-                        next: None,
-                        text,
-                    };
-                    ForestGroup { label: name, primary: false, lines: vec![line] }
+                    let (name, interval) = (clean(&point.name), point.low.zip(point.high));
+                    let line = ForestLine::new(index, name.clone(), Some(point.effect), interval);
+                    group(name, false, ForestLine { text, ..line })
                 })
                 .collect();
-            groups.push(ForestGroup {
-                label: "mean over machines".to_owned(),
-                primary: true,
-                lines: vec![line(index, model.clone(), effect)],
-            });
-            let figure = Figure {
-                title: clean(&format!(
-                    "{}, {} against {}: {model}",
-                    row_name(effect),
-                    arm.0,
-                    arm.1
-                )),
-                caption:
-                    "Each machine's own effect, by its study; below, the mean and where the next \
-                          machine is expected."
-                        .to_owned(),
-                plot: Plot::Forest(Forest { groups, margin: summary.margin }),
-            };
-            blocks.push(Block::Figures { figures: vec![figure] });
+            let mean = line(index, model.clone(), effect);
+            groups.push(group("mean over machines".to_owned(), true, mean));
+            let title = format!("{}, {} against {}: {model}", row_name(effect), arm.0, arm.1);
+            let caption = "Each machine's own effect, by its study; below, the mean and where the next \
+                           machine is expected.";
+            let plot = Plot::Forest(Forest { groups, margin: summary.margin });
+            blocks.push(Figure::block(clean(&title), caption, plot));
         }
     }
     blocks

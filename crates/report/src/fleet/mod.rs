@@ -58,13 +58,13 @@ fn document(summary: &FleetSummary, with_figures: bool) -> Document {
         kind: "Coretwin fleet",
         title: title(summary),
         marks: summary.origin.map(words::mark).into_iter().collect(),
-        headline: None,
         notice: notice(summary),
         sentences: summary.sentences.iter().map(|text| words::clean(text)).collect(),
         headlines: headlines(summary),
         facts: facts(summary),
         arms: figures::models(summary),
         sections: outline.sections,
+        ..Document::default()
     }
 }
 

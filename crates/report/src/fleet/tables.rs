@@ -1,10 +1,10 @@
 //! The tables of a fleet's report.
 
 use super::cells::{amount, ends, next_word};
-use crate::document::{Block, Column, Table};
+use crate::document::{Block, Column, Filled, Table};
 use crate::number::{self, or_none};
 use crate::words::{arrow, clean};
-use coretwin_base::fleet::summary::{FleetEffect, FleetOutlier, FleetSummary};
+use coretwin_base::fleet::summary::{FleetEffect, FleetModel, FleetOutlier, FleetSummary};
 use coretwin_base::study::plan::Scale;
 
 pub(super) const LINES_MAX: usize = 300;
@@ -13,13 +13,10 @@ pub(super) fn suites(summary: &FleetSummary) -> Vec<Block> {
     if summary.suites.is_empty() {
         return Vec::new();
     }
-    let mut table = lines(
-        summary,
-        "Mean over the rows that all machines have, workloads weighing equally; the primary result",
-        &summary.suites,
-    );
-    table.note = Some("Effects are ratios; a positive effect is always better.".to_owned());
-    vec![Block::Table(table)]
+    let caption =
+        "Mean over the rows that all machines have, workloads weighing equally; the primary result";
+    let note = "Effects are ratios; a positive effect is always better.";
+    vec![Block::Table(lines(summary, caption, &summary.suites).note(note))]
 }
 
 pub(super) fn effects(summary: &FleetSummary) -> Vec<Block> {
@@ -32,64 +29,27 @@ pub(super) fn effects(summary: &FleetSummary) -> Vec<Block> {
 fn lines(summary: &FleetSummary, caption: &str, effects: &[FleetEffect]) -> Table {
     let many_models = summary.models.len() > 1;
     let many_arms = effects.iter().any(|effect| effect.arm != effects[0].arm);
-    type Cell<'a> = (bool, Column, Box<dyn Fn(&FleetEffect) -> String + 'a>);
-    let columns: Vec<Cell<'_>> = vec![
-        (true, Column::words("Row"), Box::new(row)),
-        (many_models, Column::words("CPU model"), Box::new(model)),
-        (
-            summary.origin.is_none(),
-            Column::words("Origin"),
-            Box::new(|effect| effect.origin.to_string()),
-        ),
-        (many_arms, Column::words("Arm"), Box::new(|effect| clean(&effect.arm))),
-        (
-            true,
-            Column::number("Machines"),
-            Box::new(|effect| number::whole(effect.machines.into())),
-        ),
-        (true, Column::number("Effect"), Box::new(|effect| amount(effect, effect.effect))),
-        (
-            true,
-            Column::number(summary.interval_name()),
-            Box::new(|effect| or_none(ends(effect, effect.low, effect.high))),
-        ),
-        (
-            true,
-            Column::words("Verdict"),
-            Box::new(|effect| or_none(effect.verdict.map(|verdict| verdict.to_string()))),
-        ),
-        (
-            true,
-            Column::number("p (Holm)"),
-            Box::new(|effect| or_none(effect.p_adjusted.map(number::p_value))),
-        ),
-        (
-            true,
-            Column::number("Next machine"),
-            Box::new(|effect| or_none(ends(effect, effect.next_low, effect.next_high))),
-        ),
-        (true, Column::words("There"), Box::new(|effect| next_word(effect).to_owned())),
-        (true, Column::number("Between machines").detail(), Box::new(between)),
-        (
-            true,
-            Column::number("I²").detail(),
-            Box::new(|effect| or_none(effect.share_between.map(number::share))),
-        ),
-        (true, Column::number("Unlike").detail(), Box::new(|effect| effect.outliers.to_string())),
+    let columns: [Filled<'_, FleetEffect>; 14] = [
+        (Column::words("Row"), &row),
+        (Column::words("CPU model").only_if(many_models), &model),
+        (Column::words("Origin").only_if(summary.origin.is_none()), &|it| it.origin.to_string()),
+        (Column::words("Arm").only_if(many_arms), &|it| clean(&it.arm)),
+        (Column::number("Machines"), &|it| number::whole(it.machines.into())),
+        (Column::number("Effect"), &|it| amount(it, it.effect)),
+        (Column::number(summary.interval_name()), &|it| or_none(ends(it, it.low, it.high))),
+        (Column::words("Verdict"), &|it| or_none(it.verdict.map(|one| one.to_string()))),
+        (Column::number("p (Holm)"), &|it| or_none(it.p_adjusted.map(number::p_value))),
+        (Column::number("Next machine"), &|it| or_none(ends(it, it.next_low, it.next_high))),
+        (Column::words("There"), &|it| next_word(it).to_owned()),
+        (Column::number("Between machines").detail(), &between),
+        (Column::number("I²").detail(), &|it| or_none(it.share_between.map(number::share))),
+        (Column::number("Unlike").detail(), &|it| it.outliers.to_string()),
     ];
-    let columns: Vec<Cell<'_>> = columns.into_iter().filter(|(shown, ..)| *shown).collect();
-    let line = |effect: &FleetEffect| columns.iter().map(|(_, _, cell)| cell(effect)).collect();
-    let more = more_lines(effects.len());
-    Table {
-        caption: caption.to_owned(),
-        rows: effects.iter().take(LINES_MAX).map(line).collect(),
-        columns: columns.iter().map(|(_, column, _)| column.clone()).collect(),
-        note: Some(format!(
-            "↑ higher is better, ↓ lower is better; a positive effect is always better. Intervals \
-             of rows are unadjusted.{more}"
-        )),
-        ..Table::default()
-    }
+    Table::of(caption, effects.iter().take(LINES_MAX), columns).note(format!(
+        "↑ higher is better, ↓ lower is better; a positive effect is always better. Intervals \
+         of rows are unadjusted.{}",
+        more_lines(effects.len())
+    ))
 }
 
 /// That a table shows the first of so many lines, if it does.
@@ -133,79 +93,46 @@ pub(super) fn outliers(summary: &FleetSummary) -> Vec<Block> {
     }
     let cell =
         |outlier: &FleetOutlier, value| number::effect_on(outlier.scale, &outlier.unit, value);
-    let line = |outlier: &FleetOutlier| {
-        vec![
-            clean(&outlier.name),
-            clean(&outlier.cpu_model),
-            format!("{} of {}", outlier.rows_unlike, outlier.rows_looked_at),
-            clean(&format!("{} · {}", outlier.row, outlier.arm)),
-            cell(outlier, outlier.effect),
-            format!(
-                "{} to {}",
-                cell(outlier, outlier.expected_low),
-                cell(outlier, outlier.expected_high)
-            ),
-            number::p_value(outlier.p_adjusted),
-        ]
-    };
-    let more = summary.outliers.len().saturating_sub(LINES_MAX);
-    vec![Block::Table(Table {
-        caption: "Machines whose effects the others of their model do not predict".to_owned(),
-        columns: vec![
-            Column::words("Machine"),
-            Column::words("CPU model"),
-            Column::number("Rows unlike"),
-            Column::words("Most so"),
-            Column::number("Effect"),
-            Column::number("Expected"),
-            Column::number("p (Holm)").detail(),
-        ],
-        rows: summary.outliers.iter().take(LINES_MAX).map(line).collect(),
-        note: Some(match more {
-            0 => {
-                "One row in twenty names a machine by chance. Look at what differs on it: cooling, \
-                  firmware, memory, neighbours."
-                    .to_owned()
-            }
-            more => format!("{} more are in the JSON.", number::whole(more as u64)),
+    let expected = |it: &FleetOutlier| [it.expected_low, it.expected_high].map(|end| cell(it, end));
+    let columns: [Filled<'_, FleetOutlier>; 7] = [
+        (Column::words("Machine"), &|it| clean(&it.name)),
+        (Column::words("CPU model"), &|it| clean(&it.cpu_model)),
+        (Column::number("Rows unlike"), &|it| {
+            format!("{} of {}", it.rows_unlike, it.rows_looked_at)
         }),
-        ..Table::default()
-    })]
+        (Column::words("Most so"), &|it| clean(&format!("{} · {}", it.row, it.arm))),
+        (Column::number("Effect"), &|it| cell(it, it.effect)),
+        (Column::number("Expected"), &|it| expected(it).join(" to ")),
+        (Column::number("p (Holm)").detail(), &|it| number::p_value(it.p_adjusted)),
+    ];
+    let note = match summary.outliers.len().saturating_sub(LINES_MAX) {
+        0 => "One row in twenty names a machine by chance. Look at what differs on it: cooling, \
+             firmware, memory, neighbours."
+            .to_owned(),
+        more => format!("{} more are in the JSON.", number::whole(more as u64)),
+    };
+    let caption = "Machines whose effects the others of their model do not predict";
+    let outliers = summary.outliers.iter().take(LINES_MAX);
+    vec![Block::Table(Table::of(caption, outliers, columns).note(note))]
 }
 
 pub(super) fn fleet(summary: &FleetSummary) -> Vec<Block> {
-    let mut blocks = vec![Block::Table(Table {
-        caption: "CPU models".to_owned(),
-        columns: vec![
-            Column::words("CPU model"),
-            Column::number("Machines"),
-            Column::number("Cores"),
-            Column::number("Threads per core"),
-        ],
-        rows: summary
-            .models
-            .iter()
-            .map(|model| {
-                let [least, most] = model.cores;
-                vec![
-                    clean(&model.cpu_model),
-                    number::whole(model.machines.into()),
-                    if least == most { least.to_string() } else { format!("{least} to {most}") },
-                    model.threads_per_core.to_string(),
-                ]
-            })
-            .collect(),
-        ..Table::default()
-    })];
+    let cores = |[least, most]: [u32; 2]| match least == most {
+        true => least.to_string(),
+        false => format!("{least} to {most}"),
+    };
+    let columns: [Filled<'_, FleetModel>; 4] = [
+        (Column::words("CPU model"), &|model| clean(&model.cpu_model)),
+        (Column::number("Machines"), &|model| number::whole(model.machines.into())),
+        (Column::number("Cores"), &|model| cores(model.cores)),
+        (Column::number("Threads per core"), &|model| model.threads_per_core.to_string()),
+    ];
+    let mut blocks = vec![Block::Table(Table::of("CPU models", &summary.models, columns))];
     let mut listed = |caption: &str, columns: [&str; 2], rows: Vec<Vec<String>>| {
         if !rows.is_empty() {
-            let count = number::whole(rows.len() as u64);
-            blocks.push(Block::Table(Table {
-                caption: format!("{caption} ({count})"),
-                columns: columns.map(Column::words).into(),
-                rows: rows.into_iter().take(LINES_MAX).collect(),
-                ..Table::default()
-            }));
+            let caption = format!("{caption} ({})", number::whole(rows.len() as u64));
+            let rows = rows.into_iter().take(LINES_MAX).collect();
+            blocks.push(Block::Table(Table::new(caption, Column::list(columns), rows)));
         }
     };
     let partial =

@@ -96,7 +96,7 @@ fn badges(marks: &[&str], verdict: Option<&(Verdict, String)>) -> Markup {
         p class="badges" {
             @for mark in marks { span class={ "badge " (class(mark)) } { (mark) } " " }
             @if let Some((verdict, word)) = verdict {
-                span class={ "badge " (tone(*verdict)) } { (word) }
+                span class={ "badge " (class(&verdict.to_string())) } { (word) }
             }
         }
     }
@@ -110,16 +110,6 @@ fn class(mark: &str) -> String {
 /// A number stays on the line of its per cent sign.
 fn tied(text: &str) -> String {
     text.replace(" %", "\u{a0}%")
-}
-
-/// Class of a verdict. The colour only supports the word.
-fn tone(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Helps => "helps",
-        Verdict::Hurts => "hurts",
-        Verdict::NoMaterialDifference => "no-material-difference",
-        Verdict::Inconclusive => "inconclusive",
-    }
 }
 
 struct Page<'a> {
@@ -158,7 +148,7 @@ impl Page<'_> {
                     }
                 }
             },
-            Block::Figures { figures } => self.figures(figures),
+            Block::Figures(figures) => self.figures(figures),
         }
     }
 

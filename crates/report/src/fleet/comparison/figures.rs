@@ -26,7 +26,7 @@ pub(super) fn forests(comparison: &FleetComparison) -> Vec<Block> {
     if figures.is_empty() {
         return Vec::new();
     }
-    vec![Block::Figures { figures }]
+    vec![Block::Figures(figures)]
 }
 
 fn forest(

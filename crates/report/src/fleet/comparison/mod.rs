@@ -49,7 +49,6 @@ fn document(comparison: &FleetComparison) -> Document {
         kind: "Coretwin comparison of fleets",
         title: words::shorten(&format!("{second} against {first}"), 90),
         marks: words::marks_of_pair(origins),
-        headline: None,
         notice: notice(
             "fleets",
             origins,
@@ -60,6 +59,7 @@ fn document(comparison: &FleetComparison) -> Document {
         facts: facts(comparison),
         arms: vec![first, second],
         sections: outline.sections,
+        ..Document::default()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::cells::{heads, machines, row};
 use crate::comparison::cells::{amount, cells, interval, no_regression, rank, result};
-use crate::document::{Block, Column, Table};
+use crate::document::{Block, Column, Filled, Table};
 use crate::fleet::tables::{LINES_MAX, more_lines};
 use crate::number::{self, or_none};
 use crate::words::{arrow, clean, shorten};
@@ -49,20 +49,7 @@ fn lines(comparison: &FleetComparison, caption: &str, lines: &[&FleetChange]) ->
     let [first, second] = heads(comparison);
     let many_models = lines.iter().any(|line| line.cpu_model != lines[0].cpu_model);
     let many_arms = lines.iter().any(|line| line.arm != lines[0].arm);
-    let mut columns = vec![Column::words("Row")];
-    columns.extend([
-        Column::number(first.as_str()).opening(),
-        Column::number("Its interval").detail(),
-        Column::number(second.as_str()),
-        Column::number("Its interval").detail(),
-        Column::number("Change").opening(),
-        Column::number(comparison.interval_name()),
-        Column::words("Result"),
-        Column::words("Machines"),
-        Column::number("p (Holm)"),
-        Column::number("Degrees").detail(),
-    ]);
-    let cells = |line: &&FleetChange| {
+    let name = |line: &FleetChange| {
         // A terminal repeats the first column alone where a table is too wide, so it names the line.
         let mut name = row(line);
         if line.rows == 1 {
@@ -75,32 +62,36 @@ fn lines(comparison: &FleetComparison, caption: &str, lines: &[&FleetChange]) ->
         if many_arms {
             name.push_str(&format!(" · {}", clean(&line.arm)));
         }
-        let mut cells = vec![name];
-        for effect in &line.effects {
-            cells.push(amount(Some(effect.effect), line.scale, &line.unit));
-            cells.push(interval(effect.low.zip(effect.high), line.scale));
-        }
-        cells.extend(self::cells(&line.change, line.scale, &line.unit));
-        cells.extend([
-            result(&line.change),
-            machines(line),
-            or_none(line.change.p_adjusted.map(number::p_value)),
-            or_none(line.change.degrees.map(|degrees| format!("{degrees:.1}"))),
-        ]);
-        cells
+        name
     };
-    let more = more_lines(lines.len());
-    Table {
-        caption: caption.to_owned(),
-        rows: lines.iter().take(LINES_MAX).map(cells).collect(),
-        columns,
-        note: Some(format!(
-            "Effects against {}; ↑ higher is better, ↓ lower is better, a positive change is always \
-             better.{more}",
-            clean(lines.first().map_or("", |line| &line.reference))
-        )),
-        ..Table::default()
-    }
+    let effect = |line: &FleetChange, fleet: usize| {
+        amount(Some(line.effects[fleet].effect), line.scale, &line.unit)
+    };
+    let ends = |line: &FleetChange, fleet: usize| {
+        interval(line.effects[fleet].low.zip(line.effects[fleet].high), line.scale)
+    };
+    let change = |line: &FleetChange| cells(&line.change, line.scale, &line.unit);
+    let columns: [Filled<'_, FleetChange>; 11] = [
+        (Column::words("Row"), &|line| name(line)),
+        (Column::number(first).opening(), &|line| effect(line, 0)),
+        (Column::number("Its interval").detail(), &|line| ends(line, 0)),
+        (Column::number(second), &|line| effect(line, 1)),
+        (Column::number("Its interval").detail(), &|line| ends(line, 1)),
+        (Column::number("Change").opening(), &|line| change(line)[0].clone()),
+        (Column::number(comparison.interval_name()), &|line| change(line)[1].clone()),
+        (Column::words("Result"), &|line| result(&line.change)),
+        (Column::words("Machines"), &|line| machines(line)),
+        (Column::number("p (Holm)"), &|line| or_none(line.change.p_adjusted.map(number::p_value))),
+        (Column::number("Degrees").detail(), &|line| {
+            or_none(line.change.degrees.map(|degrees| format!("{degrees:.1}")))
+        }),
+    ];
+    Table::of(caption, lines.iter().copied().take(LINES_MAX), columns).note(format!(
+        "Effects against {}; ↑ higher is better, ↓ lower is better, a positive change is always \
+         better.{}",
+        clean(lines.first().map_or("", |line| &line.reference)),
+        more_lines(lines.len())
+    ))
 }
 
 pub(super) fn facts(comparison: &FleetComparison) -> Vec<Block> {
@@ -144,27 +135,15 @@ fn changed(
     let cell = |value: &Option<SharedText>| {
         or_none(value.as_deref().map(|text| shorten(&clean(text), FACT_MAX)))
     };
-    let row = |fact: &&FleetFactChange| {
-        let names = fact.machines.iter().map(|name| clean(name));
-        let mut row = vec![clean(&fact.fact), cell(&fact.values[0]), cell(&fact.values[1])];
-        row.push(fact.machines.len().to_string());
-        row.push(named(names));
-        row
-    };
-    Table {
-        caption,
-        columns: vec![
-            Column::words("Fact"),
-            Column::words(first),
-            Column::words(second),
-            Column::number("Machines"),
-            Column::words("Which"),
-        ],
-        rows: facts.iter().take(LINES_MAX).map(row).collect(),
-        note: left_out(facts.len()),
-        folded,
-        ..Table::default()
-    }
+    let columns: [Filled<'_, FleetFactChange>; 5] = [
+        (Column::words("Fact"), &|it| clean(&it.fact)),
+        (Column::words(first), &|it| cell(&it.values[0])),
+        (Column::words(second), &|it| cell(&it.values[1])),
+        (Column::number("Machines"), &|it| it.machines.len().to_string()),
+        (Column::words("Which"), &|it| named(it.machines.iter().map(|name| clean(name)))),
+    ];
+    let table = Table::of(caption, facts.iter().copied().take(LINES_MAX), columns);
+    Table { folded, ..table.note(left_out(facts.len())) }
 }
 
 fn mixtures(comparison: &FleetComparison) -> Table {
@@ -177,21 +156,21 @@ fn mixtures(comparison: &FleetComparison) -> Table {
         };
         if values.is_empty() { number::NONE.to_owned() } else { named(values.into_iter().map(one)) }
     };
-    let row = |mixture: &FactMixture| {
-        vec![clean(&mixture.fact), cell(&mixture.values[0]), cell(&mixture.values[1])]
-    };
-    Table {
-        caption: "Facts that matter most, by number of machines".to_owned(),
-        columns: vec![Column::words("Fact"), Column::words(first), Column::words(second)],
-        rows: comparison.mixtures.iter().take(LINES_MAX).map(row).collect(),
-        note: left_out(comparison.mixtures.len()),
-        ..Table::default()
-    }
+    let columns: [Filled<'_, FactMixture>; 3] = [
+        (Column::words("Fact"), &|it| clean(&it.fact)),
+        (Column::words(first), &|it| cell(&it.values[0])),
+        (Column::words(second), &|it| cell(&it.values[1])),
+    ];
+    let mixtures = comparison.mixtures.iter().take(LINES_MAX);
+    Table::of("Facts that matter most, by number of machines", mixtures, columns)
+        .note(left_out(comparison.mixtures.len()))
 }
 
-fn left_out(count: usize) -> Option<String> {
-    let more = count.checked_sub(LINES_MAX).filter(|more| *more > 0)?;
-    Some(format!("{} more are in the JSON.", number::whole(more as u64)))
+fn left_out(count: usize) -> String {
+    match count.saturating_sub(LINES_MAX) {
+        0 => String::new(),
+        more => format!("{} more are in the JSON.", number::whole(more as u64)),
+    }
 }
 
 fn named(names: impl ExactSizeIterator<Item = String>) -> String {
