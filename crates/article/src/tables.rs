@@ -17,7 +17,6 @@ pub struct Filled<'a> {
     pub number: u8,
     /// Number of the figure that shows it, where there is one.
     pub figure: Option<u8>,
-    /// What it shows, in words of our own.
     pub title: String,
     /// What the first column holds.
     pub head: &'static str,

@@ -111,24 +111,11 @@ fn frequencies(study: &Study<'_>, arms: &[String]) -> Option<Table> {
         let label = study.plan.arms[index].label.as_str();
         let moments: Vec<&Moment> =
             study.environment.moments.values().filter(|moment| moment.arm == label).collect();
-        let mhz = range(moments.iter().flat_map(|moment| moment.mhz.values().copied()));
-        let permitted =
-            range(moments.iter().flat_map(|moment| moment.mhz_permitted.values().copied()));
-        let load = range(moments.iter().map(|moment| moment.load_1min));
-        let text = |range: Option<(f64, f64)>, decimals: usize| match range {
-            None => number::NONE.to_owned(),
-            Some((low, high)) => {
-                let (low, high) = (format!("{low:.decimals$}"), format!("{high:.decimals$}"));
-                if low == high { low } else { format!("{low} to {high}") }
-            }
-        };
-        vec![
-            name.clone(),
-            number::whole(moments.len() as u64),
-            text(mhz, 0),
-            text(permitted, 0),
-            text(load, 2),
-        ]
+        let mhz = moments.iter().flat_map(|moment| moment.mhz.values().copied());
+        let permitted = moments.iter().flat_map(|moment| moment.mhz_permitted.values().copied());
+        let load = moments.iter().map(|moment| moment.load_1min);
+        let visits = number::whole(moments.len() as u64);
+        vec![name.clone(), visits, range(mhz, 0), range(permitted, 0), range(load, 2)]
     };
     let is_measured = study.plan.simulation.is_none() && !study.environment.moments.is_empty();
     let caption = "Frequency and load, smallest to largest seen at the arm changes";
@@ -136,11 +123,12 @@ fn frequencies(study: &Study<'_>, arms: &[String]) -> Option<Table> {
     is_measured.then(|| Table::new(caption, columns, arms.iter().enumerate().map(row).collect()))
 }
 
-fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
-    values.filter(|value| value.is_finite()).fold(None, |range, value| match range {
-        None => Some((value, value)),
-        Some((low, high)) => Some((f64::min(low, value), f64::max(high, value))),
-    })
+fn range(values: impl Iterator<Item = f64>, decimals: usize) -> String {
+    let ends = number::ends(values.filter(|value| value.is_finite()));
+    number::or_none(ends.map(|(low, high)| {
+        let (low, high) = (format!("{low:.decimals$}"), format!("{high:.decimals$}"));
+        if low == high { low } else { format!("{low} to {high}") }
+    }))
 }
 
 /// When and where, and every fact that was the same in all arms.

@@ -2,7 +2,7 @@
 //! note's own figures beside them.
 
 use crate::brief::Brief;
-use crate::document::{Block, Column, Document, Figure, Filled, Headline, Outline, Table};
+use crate::document::{Block, Column, ColumnOf, Document, Figure, Headline, Outline, Table};
 use crate::format::{Format, document_formats};
 use crate::plot::{Bar, BarGroup, Bars, Plot};
 use crate::{number, words};
@@ -228,7 +228,7 @@ fn times(summary: &CputimeSummary) -> Table {
         0 => "1".to_owned(),
         _ => estimate(slowdown),
     };
-    let columns: [Filled<'_, ConditionResult>; 7] = [
+    let columns: [ColumnOf<'_, ConditionResult>; 7] = [
         (Column::words("Condition"), &condition_words),
         (Column::words("CPUs"), &cpus_words),
         (Column::number("real"), &|it| seconds(it.real_s)),
@@ -272,7 +272,7 @@ fn figure(summary: &CputimeSummary) -> Block {
 
 fn both_sides(summary: &CputimeSummary) -> Table {
     let beside = summary.conditions.iter().filter(|condition| condition.spinners > 0);
-    let columns: [Filled<'_, ConditionResult>; 4] = [
+    let columns: [ColumnOf<'_, ConditionResult>; 4] = [
         (Column::words("Condition"), &condition_words),
         (Column::number("a spinner alone / here"), &|it| estimate(it.spinner_slowdown)),
         (Column::number("STP"), &|it| estimate(it.stp)),

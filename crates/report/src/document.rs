@@ -160,7 +160,7 @@ impl Column {
 }
 
 /// A column, and what stands in it of an item.
-pub(crate) type Filled<'a, Item> = (Column, &'a dyn Fn(&Item) -> String);
+pub(crate) type ColumnOf<'a, Item> = (Column, &'a dyn Fn(&Item) -> String);
 
 impl Table {
     pub(crate) fn new(
@@ -175,7 +175,7 @@ impl Table {
     pub(crate) fn of<'a, Item: 'a, const N: usize>(
         caption: impl Into<String>,
         items: impl IntoIterator<Item = &'a Item>,
-        columns: [Filled<'_, Item>; N],
+        columns: [ColumnOf<'_, Item>; N],
     ) -> Self {
         let (columns, cells): (Vec<_>, Vec<_>) =
             columns.into_iter().filter(|(column, _)| !column.absent).unzip();

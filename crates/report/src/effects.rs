@@ -3,7 +3,7 @@
 use crate::Study;
 use crate::article;
 use crate::digest::Digest;
-use crate::document::{Block, Column, Figure, Filled, Headline, Table};
+use crate::document::{Block, Column, ColumnOf, Figure, Headline, Table};
 use crate::number::{self, or_none};
 use crate::plot::{Forest, ForestGroup, ForestLine, Plot};
 use crate::words;
@@ -34,7 +34,6 @@ pub(crate) fn title(study: &Study<'_>) -> String {
     }
 }
 
-/// One line: what was measured, how much, why it ended.
 pub(crate) fn facts(study: &Study<'_>) -> String {
     let blocks = number::count(study.summary.blocks.into(), "block");
     let rounds = match study.plan.rules.protocol {
@@ -290,7 +289,7 @@ fn forest_caption(study: &Study<'_>, plot: &Forest, left_out: usize) -> String {
 fn suites(study: &Study<'_>) -> Table {
     let verdict = |it: &SuiteEffect| it.verdict.map(|one| words::verdict(study, &it.arm, one));
     let interval = |it: &SuiteEffect| it.low.zip(it.high);
-    let columns: [Filled<'_, SuiteEffect>; 7] = [
+    let columns: [ColumnOf<'_, SuiteEffect>; 7] = [
         (Column::words("Suite"), &|it| words::clean(&it.suite)),
         (Column::words("Arm"), &|it| words::arm_name(study, words::arm_index(study, &it.arm))),
         (Column::number("Effect"), &|it| or_none(it.ratio.map(number::effect))),
@@ -323,7 +322,7 @@ fn rows(study: &Study<'_>, digest: &Digest<'_>) -> Table {
     };
     let needed = |row: &RowEffect| row.blocks_needed.map(|it| number::whole(it.into()));
     let detail = |name: &str| Column::number(name).detail().expert();
-    let columns: [Filled<'_, RowEffect>; 13] = [
+    let columns: [ColumnOf<'_, RowEffect>; 13] = [
         (Column::words("Row"), &|row| digest.label(&row.row)),
         (Column::words("Arm").only_if(many_arms), &arm),
         (Column::number("Effect"), &|row| or_none(effect(row))),
@@ -376,7 +375,7 @@ fn with_set_aside(study: &Study<'_>, digest: &Digest<'_>) -> Option<Table> {
         high: row.high_all,
         ..row.clone()
     };
-    let columns: [Filled<'_, RowEffect>; 6] = [
+    let columns: [ColumnOf<'_, RowEffect>; 6] = [
         (Column::words("Row"), &|row| digest.label(&row.row)),
         (Column::words("Arm"), &|row| words::arm_name(study, words::arm_index(study, &row.arm))),
         (Column::number("Set aside"), &|row| row.blocks_set_aside.to_string()),

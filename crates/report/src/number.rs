@@ -120,6 +120,13 @@ pub(crate) fn p_value(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }
 
+/// The least and the most.
+pub(crate) fn ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values
+        .map(|value| (value, value))
+        .reduce(|(low, high), (value, _)| (low.min(value), high.max(value)))
+}
+
 /// `1 block`, `12 blocks`; thousands separated.
 pub(crate) fn count(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };

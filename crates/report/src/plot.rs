@@ -56,7 +56,6 @@ impl Plot {
     }
 }
 
-/// Effects with their intervals, on one axis of ratios.
 #[derive(Debug, Clone)]
 pub(crate) struct Forest {
     pub(crate) groups: Vec<ForestGroup>,
@@ -111,7 +110,6 @@ impl Forest {
     }
 }
 
-/// Readings of one row in the order they were taken.
 #[derive(Debug, Clone)]
 pub(crate) struct RunOrder {
     pub(crate) unit: String,
@@ -131,7 +129,6 @@ pub(crate) struct Dot {
     pub(crate) title: Option<String>,
 }
 
-/// The distribution of a row's analysed readings.
 #[derive(Debug, Clone)]
 pub(crate) struct Distribution {
     pub(crate) unit: String,
@@ -192,7 +189,6 @@ pub(crate) struct CurveLine {
     pub(crate) chosen: Option<u32>,
 }
 
-/// Effects as a grid of colours.
 #[derive(Debug, Clone)]
 pub(crate) struct Heat {
     pub(crate) columns: Vec<String>,

@@ -223,7 +223,6 @@ fn folded(topology: &Topology, parts: Vec<(Part, Vec<&Cpu>)>, noun: &str) -> Vec
     shown
 }
 
-/// The cores as brackets, many of them folded.
 fn brackets(topology: &Topology, cpus: &[&Cpu]) -> Vec<String> {
     let mut cores: Vec<_> = split(cpus, |cpu| cpu.core).into_values().collect();
     cores.sort_by_key(|cpus| cpus.first().map(|cpu| cpu.cpu));

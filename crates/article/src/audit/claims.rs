@@ -28,7 +28,6 @@ type Group = (usize, &'static str);
 enum Quantity {
     /// The largest speed-up of the groups, in percent.
     Largest(&'static [Group]),
-    /// The smallest.
     Smallest(&'static [Group]),
     /// Every one of these rows.
     Each(usize, &'static [&'static str]),

@@ -42,13 +42,9 @@ impl Interval {
 /// How a figure was misprinted, the likelier kinds first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Edit {
-    /// One digit is another one.
     Digit,
-    /// Two neighbouring digits are swapped.
     Neighbours,
-    /// The sign is lost or added.
     Sign,
-    /// Two digits apart from each other are swapped.
     Apart,
 }
 

@@ -66,9 +66,7 @@ pub struct Finding {
     /// `misprint` where exactly one small misprint explains it, else what was recomputed:
     /// `speed-up`, `ratio`, `geometric-mean`, `sum`, `product`, `cpu-time`, `claim`.
     pub kind: &'static str,
-    /// A sentence: what explains it.
     pub suggestion: Option<String>,
-    /// The figures that do not follow as printed.
     pub broken: Vec<Broken>,
     /// The smallest misprints that explain them; more than one cannot be told apart.
     pub candidates: Vec<Candidate>,
@@ -95,7 +93,6 @@ pub struct Candidate {
     pub line: u64,
     pub column: String,
     pub printed: String,
-    /// What may have been meant.
     pub meant: String,
     pub edit: String,
 }

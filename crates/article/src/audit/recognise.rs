@@ -42,7 +42,6 @@ pub(super) struct Reading {
     pub(super) label_columns: usize,
 }
 
-/// A column that follows from two others.
 struct DerivedColumn {
     result: usize,
     first: usize,

@@ -65,15 +65,34 @@ impl Formula {
 #[derive(Debug, Clone)]
 pub(super) enum Relation {
     /// A percentage or a ratio of two cells.
-    Derived { formula: Formula, first: CellId, second: CellId, result: CellId },
+    Derived {
+        formula: Formula,
+        first: CellId,
+        second: CellId,
+        result: CellId,
+    },
     /// A geometric mean; `log_sums` of the members' ends, rounded and truncated.
-    GeometricMean { members: Vec<CellId>, log_sums: [Interval; 2], result: CellId },
-    /// Counts that add up.
-    Sum { parts: Vec<CellId>, result: CellId },
+    GeometricMean {
+        members: Vec<CellId>,
+        log_sums: [Interval; 2],
+        result: CellId,
+    },
+    Sum {
+        parts: Vec<CellId>,
+        result: CellId,
+    },
     /// A count that is a fixed multiple of another.
-    Product { source: CellId, factor: f64, result: CellId },
+    Product {
+        source: CellId,
+        factor: f64,
+        result: CellId,
+    },
     /// A single-threaded process cannot use more CPU time than passes: user + system ≤ real.
-    CpuTime { user: CellId, system: CellId, real: CellId },
+    CpuTime {
+        user: CellId,
+        system: CellId,
+        real: CellId,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +117,6 @@ pub(super) struct Model {
 }
 
 impl Relation {
-    /// A geometric mean over cells of the model.
     pub(super) fn geometric_mean(model: &Model, members: Vec<CellId>, result: CellId) -> Self {
         let log_sums = [Precision::Rounded, Precision::Truncated].map(|precision| {
             members.iter().fold(Interval { low: 0.0, high: 0.0 }, |sum, &member| {
@@ -226,7 +244,6 @@ impl Model {
         }
     }
 
-    /// What the sources can give.
     fn interval(&self, relation: &Relation, trial: Trial<'_>, precision: Precision) -> Interval {
         let of = |cell: CellId| self.figure(cell, trial).interval(precision);
         let count = |cell: CellId| count_interval(self.figure(cell, trial), precision);

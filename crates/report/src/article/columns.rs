@@ -197,7 +197,6 @@ pub(super) fn table(study: &Study<'_>, filled: &Filled<'_>, notes: &mut Footnote
     Table { total, ..Table::new(caption, shape.heads(study, filled), rows).note(note) }
 }
 
-/// Table 3 of a group of chat rows.
 pub(super) fn chat_sizes(study: &Study<'_>, filled: &Filled<'_>) -> Table {
     let line = |line: &Line<'_>| {
         let ChatSize { rooms, connections, threads, sent, received, total } =

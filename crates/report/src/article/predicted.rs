@@ -5,7 +5,7 @@
 use super::SOURCE;
 use super::columns::{self, Footnotes};
 use crate::Study;
-use crate::document::{Block, Column, Table};
+use crate::document::{Block, Column, ColumnOf, Table};
 use crate::{number, words};
 use coretwin_article::prediction::{Pair, pairs};
 use coretwin_article::printed::Kernel;
@@ -157,28 +157,24 @@ fn points(points: f64) -> String {
 }
 
 fn scores(prediction: &Prediction) -> Table {
-    let row = |score: &Score| {
-        vec![
-            words::clean(&score.over),
-            score.rows.to_string(),
-            format!("{:.1}", score.mean_error_points),
-            format!("{:.1}", score.constant_error_points),
-            number::or_none(
-                score
-                    .rank_correlation
-                    .map(|correlation| format!("{correlation:+.2}").replace('-', "−")),
-            ),
-        ]
-    };
     let constant = prediction.scores.first().map_or(0.0, |score| 100.0 * score.constant);
-    let error = format!("#Error of a constant {constant:+.0} %");
-    let columns = ["Over", "#Rows", "#Mean error, points", &error, "#Rank correlation"];
+    let correlation = |value: f64| format!("{value:+.2}").replace('-', "−");
+    let columns: [ColumnOf<'_, Score>; 5] = [
+        (Column::words("Over"), &|it| words::clean(&it.over)),
+        (Column::number("Rows"), &|it| it.rows.to_string()),
+        (Column::number("Mean error, points"), &|it| format!("{:.1}", it.mean_error_points)),
+        (Column::number(format!("Error of a constant {constant:+.0} %")), &|it| {
+            format!("{:.1}", it.constant_error_points)
+        }),
+        (Column::number("Rank correlation"), &|it| {
+            number::or_none(it.rank_correlation.map(correlation))
+        }),
+    ];
     let note = "Mean absolute error. Fitted rows, sieve and the sync rows are in no score. The constant is \
                 what needs no model: the whole per cent nearest to all of the article's speed-ups in \
                 Tables 4 to 7. 40 rooms on 2.5.32 count as 213,509: the 231,509 printed is a misprint.";
-    let rows = prediction.scores.iter().map(row).collect();
     let caption = "Scores: predicted speed-ups against the article's";
-    Table::new(caption, Column::list(columns), rows).note(note)
+    Table::of(caption, &prediction.scores, columns).note(note)
 }
 
 fn aims(prediction: &Prediction) -> Option<Table> {
@@ -202,9 +198,7 @@ fn gains(prediction: &Prediction) -> Table {
     let effect = |share: f64| number::effect(1.0 + share);
     let offered = |family: &str| {
         let offers = prediction.gains.iter().filter(|gain| gain.family == family);
-        let offers: Vec<f64> = offers.filter_map(|gain| gain.processor).collect();
-        let least = offers.iter().copied().reduce(f64::min)?;
-        let most = offers.iter().copied().reduce(f64::max)?;
+        let (least, most) = number::ends(offers.filter_map(|gain| gain.processor))?;
         let [least, most] = [least, most].map(effect);
         Some(if least == most { least } else { format!("{least} to {most}") })
     };

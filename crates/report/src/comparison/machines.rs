@@ -1,7 +1,7 @@
 //! The two studies, what differs between their machines, and what only one of them has.
 
 use super::cells::heads;
-use crate::document::{Block, Column, Table};
+use crate::document::{Block, Column, ColumnOf, Table};
 use crate::number;
 use crate::words;
 use coretwin_base::study::comparison::{ComparedStudy, FactChange, StudyComparison};
@@ -84,19 +84,19 @@ fn table(
     folded: bool,
 ) -> Table {
     let [first, second] = heads(comparison);
-    let row = |fact: &&FactChange| {
-        let cell = |value: &Option<String>| {
-            let text = value.as_ref();
-            number::or_none(text.map(|text| words::shorten(&words::clean(text), FACT_MAX)))
-        };
-        vec![words::clean(&fact.fact), cell(&fact.values[0]), cell(&fact.values[1])]
+    let cell = |fact: &FactChange, study: usize| {
+        let text = fact.values[study].as_ref();
+        number::or_none(text.map(|text| words::shorten(&words::clean(text), FACT_MAX)))
     };
-    let left_out = facts.len().saturating_sub(FACTS_MAX);
-    let more = match left_out {
+    let more = match facts.len().saturating_sub(FACTS_MAX) {
         0 => String::new(),
-        left_out => format!("{} more are in the JSON.", number::whole(left_out as u64)),
+        more => format!("{} more are in the JSON.", number::whole(more as u64)),
     };
-    let rows = facts.iter().take(FACTS_MAX).map(row).collect();
-    let columns = Column::list(["Fact", &first, &second]);
-    Table { folded, ..Table::new(caption, columns, rows).note(more) }
+    let columns: [ColumnOf<'_, FactChange>; 3] = [
+        (Column::words("Fact"), &|fact| words::clean(&fact.fact)),
+        (Column::words(first), &|fact| cell(fact, 0)),
+        (Column::words(second), &|fact| cell(fact, 1)),
+    ];
+    let facts = facts.iter().copied().take(FACTS_MAX);
+    Table { folded, ..Table::of(caption, facts, columns).note(more) }
 }

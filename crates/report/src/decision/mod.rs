@@ -4,13 +4,13 @@
 mod settings;
 
 use crate::Study;
-use crate::document::{Block, Column, Table};
+use crate::document::{Block, Column, ColumnOf, Table};
 use crate::effects::interval_name;
 use crate::number::{self, or_none};
 use crate::words::{self, arm_index, arm_name, clean};
 use coretwin_base::origin::Origin;
 use coretwin_base::study::arm::ArmState;
-use coretwin_base::study::decision::{Decision, Measure, Worth};
+use coretwin_base::study::decision::{Decision, Measure, Price, Worth};
 use coretwin_base::study::summary::Verdict;
 use coretwin_stats::decision::decide;
 use std::collections::BTreeSet;
@@ -61,15 +61,6 @@ pub(crate) fn blocks(study: &Study<'_>, decision: &Decision) -> Vec<Block> {
 }
 
 fn worth(study: &Study<'_>, decision: &Decision) -> Table {
-    let line = |worth: &Worth| {
-        vec![
-            clean(&worth.measure.to_string()),
-            arm_name(study, arm_index(study, &worth.arm)),
-            number::effect(worth.ratio),
-            or_none(worth.low.zip(worth.high).map(|(low, high)| number::interval(low, high))),
-            or_none(worth.verdict.map(|verdict| words::verdict(study, &worth.arm, verdict))),
-        ]
-    };
     let has = |measure: Measure| decision.worth.iter().any(|worth| worth.measure == measure);
     let mut note = "A positive number is better: more work for what is spent. CPU seconds are those \
                     the kernel counts, which are worth less beside a busy sibling; core seconds are \
@@ -86,26 +77,33 @@ fn worth(study: &Study<'_>, decision: &Decision) -> Table {
         note.push_str(" Energy could not be read (RAPL under /sys/class/powercap, as root).");
     }
     let against = arm_name(study, study.plan.reference_index());
-    let (interval, verdict) = (format!("#{}", interval_name(study)), words::verdict_column(study));
-    let columns = Column::list(["Measure", "Arm", "#Better by", &interval, verdict]);
-    let rows = decision.worth.iter().map(line).collect();
-    Table::new(format!("What each arm is worth against {against}"), columns, rows).note(note)
+    let columns: [ColumnOf<'_, Worth>; 5] = [
+        (Column::words("Measure"), &|it| clean(&it.measure.to_string())),
+        (Column::words("Arm"), &|it| arm_name(study, arm_index(study, &it.arm))),
+        (Column::number("Better by"), &|it| number::effect(it.ratio)),
+        (Column::number(interval_name(study)), &|it| interval(it.low, it.high)),
+        (Column::words(words::verdict_column(study)), &|it| {
+            or_none(it.verdict.map(|verdict| words::verdict(study, &it.arm, verdict)))
+        }),
+    ];
+    let caption = format!("What each arm is worth against {against}");
+    Table::of(caption, &decision.worth, columns).note(note)
+}
+
+fn interval(low: Option<f64>, high: Option<f64>) -> String {
+    or_none(low.zip(high).map(|(low, high)| number::interval(low, high)))
 }
 
 fn prices(study: &Study<'_>, decision: &Decision) -> Table {
-    let rows = decision.prices.iter().map(|price| {
-        vec![
-            clean(&price.what),
-            clean(&format!("{} against {}", price.arm, price.against)),
-            number::effect(price.ratio),
-            or_none(price.low.zip(price.high).map(|(low, high)| number::interval(low, high))),
-        ]
-    });
-    let interval = format!("#{}", interval_name(study));
-    let columns = Column::list(["Price of", "Arms", "#Work per second", &interval]);
+    let columns: [ColumnOf<'_, Price>; 4] = [
+        (Column::words("Price of"), &|price| clean(&price.what)),
+        (Column::words("Arms"), &|it| clean(&format!("{} against {}", it.arm, it.against))),
+        (Column::number("Work per second"), &|price| number::effect(price.ratio)),
+        (Column::number(interval_name(study)), &|price| interval(price.low, price.high)),
+    ];
     let note =
         format!("A negative number is the price; a positive one is a gain.{}", unknown(study));
-    Table::new("What it costs, in work per second", columns, rows.collect()).note(note)
+    Table::of("What it costs, in work per second", &decision.prices, columns).note(note)
 }
 
 /// What the price of core scheduling would take, where a study on a host has no arm of it.

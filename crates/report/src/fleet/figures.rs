@@ -50,7 +50,6 @@ fn row_name(effect: &FleetEffect) -> String {
     }
 }
 
-/// What a figure leaves out.
 fn left_out(summary: &FleetSummary, rows: usize) -> String {
     let mut text = String::new();
     if rows > ROWS_MAX {

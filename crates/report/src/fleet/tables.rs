@@ -1,7 +1,7 @@
 //! The tables of a fleet's report.
 
 use super::cells::{amount, ends, next_word};
-use crate::document::{Block, Column, Filled, Table};
+use crate::document::{Block, Column, ColumnOf, Table};
 use crate::number::{self, or_none};
 use crate::words::{arrow, clean};
 use coretwin_base::fleet::summary::{FleetEffect, FleetModel, FleetOutlier, FleetSummary};
@@ -29,7 +29,7 @@ pub(super) fn effects(summary: &FleetSummary) -> Vec<Block> {
 fn lines(summary: &FleetSummary, caption: &str, effects: &[FleetEffect]) -> Table {
     let many_models = summary.models.len() > 1;
     let many_arms = effects.iter().any(|effect| effect.arm != effects[0].arm);
-    let columns: [Filled<'_, FleetEffect>; 14] = [
+    let columns: [ColumnOf<'_, FleetEffect>; 14] = [
         (Column::words("Row"), &row),
         (Column::words("CPU model").only_if(many_models), &model),
         (Column::words("Origin").only_if(summary.origin.is_none()), &|it| it.origin.to_string()),
@@ -94,7 +94,7 @@ pub(super) fn outliers(summary: &FleetSummary) -> Vec<Block> {
     let cell =
         |outlier: &FleetOutlier, value| number::effect_on(outlier.scale, &outlier.unit, value);
     let expected = |it: &FleetOutlier| [it.expected_low, it.expected_high].map(|end| cell(it, end));
-    let columns: [Filled<'_, FleetOutlier>; 7] = [
+    let columns: [ColumnOf<'_, FleetOutlier>; 7] = [
         (Column::words("Machine"), &|it| clean(&it.name)),
         (Column::words("CPU model"), &|it| clean(&it.cpu_model)),
         (Column::number("Rows unlike"), &|it| {
@@ -121,7 +121,7 @@ pub(super) fn fleet(summary: &FleetSummary) -> Vec<Block> {
         true => least.to_string(),
         false => format!("{least} to {most}"),
     };
-    let columns: [Filled<'_, FleetModel>; 4] = [
+    let columns: [ColumnOf<'_, FleetModel>; 4] = [
         (Column::words("CPU model"), &|model| clean(&model.cpu_model)),
         (Column::number("Machines"), &|model| number::whole(model.machines.into())),
         (Column::number("Cores"), &|model| cores(model.cores)),

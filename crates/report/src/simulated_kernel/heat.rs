@@ -1,7 +1,7 @@
 //! A measure of a sweep as a heat map (an SVG file): a row a policy, a column a machine, the colour
 //! how far a policy is from the reference.
 
-use super::sweep::{differences, values};
+use super::sweep::{differences, mean, values};
 use crate::number;
 use crate::svg;
 use crate::svg::canvas::{Anchor, Canvas};
@@ -81,10 +81,6 @@ pub fn sched_heat_map(
     let cells = ".cell{fill:#1c2127;font-size:12px}.h-none{fill:#ece9e1}";
     let style = [cells, ".cell{fill:#1c2127}", &steps.collect::<String>()];
     svg::file(canvas, "heat", &title, &about, style)
-}
-
-fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// The colour: by how far it is, of the largest difference in the figure.

@@ -45,25 +45,10 @@ fn comparison(groups: &[&[SchedRun]], page: usize) -> String {
     let same_unit = groups.iter().all(|group| group[0].unit == unit);
     let unit = if same_unit { clean(unit) } else { "result".to_owned() };
     let mut rows = vec![
-        row([
-            "", "", "clash", "CPUs", "task", "moved", "moved", "wake-up", "wake-up", "longest",
-            "fairness", "trace",
-        ]),
-        row([
-            "policy",
-            &unit,
-            "% time",
-            "busy %",
-            "switches",
-            "in core",
-            "across",
-            "median µs",
-            "99 % µs",
-            "wait ms",
-            "to 1",
-            "hash",
-        ]),
+        row("||clash|CPUs|task|moved|moved|wake-up|wake-up|longest|fairness|trace"),
+        row("policy||% time|busy %|switches|in core|across|median µs|99 % µs|wait ms|to 1|hash"),
     ];
+    rows[1][1] = unit;
     for group in groups {
         let of = |value: fn(&SchedRun) -> f64| mean(group, value);
         let first = &group[0];
@@ -100,13 +85,12 @@ fn mean(runs: &[SchedRun], value: impl Fn(&SchedRun) -> f64) -> f64 {
 }
 
 fn spread(runs: &[SchedRun], value: impl Fn(&SchedRun) -> f64) -> String {
-    let low = runs.iter().map(&value).fold(f64::INFINITY, f64::min);
-    let high = runs.iter().map(&value).fold(f64::NEG_INFINITY, f64::max);
+    let ends = number::ends(runs.iter().map(&value)).filter(|_| runs.len() > 1);
     let mean = number::value(mean(runs, value));
-    match runs.len() {
-        0 | 1 => mean,
-        _ => format!("{mean} ({}–{})", number::value(low), number::value(high)),
-    }
+    ends.map_or_else(
+        || mean.clone(),
+        |(low, high)| format!("{mean} ({}–{})", number::value(low), number::value(high)),
+    )
 }
 
 fn microseconds(runs: &[SchedRun], of: fn(&SchedLatency) -> f64) -> String {
@@ -155,16 +139,7 @@ fn in_full(run: &SchedRun, page: usize) -> String {
 }
 
 fn operations(run: &SchedRun, page: usize) -> String {
-    let mut rows = vec![row([
-        "operation",
-        "count",
-        "a second",
-        "µs median",
-        "90 %",
-        "99 %",
-        "99.9 %",
-        "longest",
-    ])];
+    let mut rows = vec![row("operation|count|a second|µs median|90 %|99 %|99.9 %|longest")];
     for one in &run.operations {
         let of = &one.latency;
         let times = [of.p50_us, of.p90_us, of.p99_us, of.p999_us, of.most_us];
@@ -177,23 +152,8 @@ fn operations(run: &SchedRun, page: usize) -> String {
 
 fn programs(run: &SchedRun, page: usize) -> String {
     let mut rows = vec![
-        row([
-            "", "", "", "CPU s", "with", "beside", "in the", "would be", "of core", "wake µs",
-            "lifetime",
-        ]),
-        row([
-            "program",
-            "tasks",
-            "ended",
-            "",
-            "core alone",
-            "sibling",
-            "kernel",
-            "alone",
-            "capacity",
-            "99 %",
-            "mean ms",
-        ]),
+        row("|||CPU s|with|beside|in the|would be|of core|wake µs|lifetime"),
+        row("program|tasks|ended||core alone|sibling|kernel|alone|capacity|99 %|mean ms"),
     ];
     for one in &run.programs {
         let seconds =
@@ -214,18 +174,13 @@ fn if_any(latency: &SchedLatency, value: f64) -> String {
 const CPUS_MAX: usize = 16;
 
 fn cpus(run: &SchedRun, page: usize) -> String {
-    let mut rows =
-        vec![row(["cpu", "core", "user s", "kernel s", "idle s", "offline s", "switches"])];
+    let mut rows = vec![row("cpu|core|user s|kernel s|idle s|offline s|switches")];
     for one in run.cpus.iter().take(CPUS_MAX) {
-        rows.push(vec![
-            format!("cpu{}", one.cpu),
-            one.core.to_string(),
-            format!("{:.3}", one.user_s),
-            format!("{:.3}", one.system_s),
-            format!("{:.3}", one.idle_s),
-            format!("{:.3}", one.offline_s),
-            number::whole(one.switches),
-        ]);
+        let seconds = [one.user_s, one.system_s, one.idle_s, one.offline_s];
+        let mut cells = vec![format!("cpu{}", one.cpu), one.core.to_string()];
+        cells.extend(seconds.map(|seconds| format!("{seconds:.3}")));
+        cells.push(number::whole(one.switches));
+        rows.push(cells);
     }
     let mut out = columns(&rows, page);
     if run.cpus.len() > CPUS_MAX {

@@ -95,18 +95,17 @@ pub(super) fn differences(own: &[(u64, f64)], reference: &[(u64, f64)]) -> Vec<f
     own.iter().filter_map(|(seed, value)| Some(value - of(*seed)?)).collect()
 }
 
+pub(super) fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
 fn spread(values: Vec<f64>, write: fn(f64) -> String) -> String {
-    if values.is_empty() {
+    let (Some((low, high)), Some(mean)) = (number::ends(values.iter().copied()), mean(&values))
+    else {
         return number::NONE.to_owned();
-    }
-    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    match values.len() {
-        1 => short(mean, write),
-        _ if low == high => short(mean, write),
-        _ => format!("{} ({} to {})", short(mean, write), short(low, write), short(high, write)),
-    }
+    };
+    let [mean, least, most] = [mean, low, high].map(|value| short(value, write));
+    if low == high { mean } else { format!("{mean} ({least} to {most})") }
 }
 
 /// Three decimals are enough beside others.

@@ -39,10 +39,7 @@ impl Frame {
 
 /// The smallest and the largest of the values, with a little room; `None` if there are no values.
 pub(crate) fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
-    let (low, high) = values.fold(None, |range: Option<(f64, f64)>, value| match range {
-        None => Some((value, value)),
-        Some((low, high)) => Some((low.min(value), high.max(value))),
-    })?;
+    let (low, high) = number::ends(values)?;
     // Halved first: the whole span of two huge values may not be a number.
     let room = (high / 2.0 - low / 2.0) * 0.1;
     Some((low - room, high + room))

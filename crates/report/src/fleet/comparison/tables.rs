@@ -2,7 +2,7 @@
 
 use super::cells::{heads, machines, row};
 use crate::comparison::cells::{amount, cells, interval, no_regression, rank, result};
-use crate::document::{Block, Column, Filled, Table};
+use crate::document::{Block, Column, ColumnOf, Table};
 use crate::fleet::tables::{LINES_MAX, more_lines};
 use crate::number::{self, or_none};
 use crate::words::{arrow, clean, shorten};
@@ -71,7 +71,7 @@ fn lines(comparison: &FleetComparison, caption: &str, lines: &[&FleetChange]) ->
         interval(line.effects[fleet].low.zip(line.effects[fleet].high), line.scale)
     };
     let change = |line: &FleetChange| cells(&line.change, line.scale, &line.unit);
-    let columns: [Filled<'_, FleetChange>; 11] = [
+    let columns: [ColumnOf<'_, FleetChange>; 11] = [
         (Column::words("Row"), &|line| name(line)),
         (Column::number(first).opening(), &|line| effect(line, 0)),
         (Column::number("Its interval").detail(), &|line| ends(line, 0)),
@@ -135,7 +135,7 @@ fn changed(
     let cell = |value: &Option<SharedText>| {
         or_none(value.as_deref().map(|text| shorten(&clean(text), FACT_MAX)))
     };
-    let columns: [Filled<'_, FleetFactChange>; 5] = [
+    let columns: [ColumnOf<'_, FleetFactChange>; 5] = [
         (Column::words("Fact"), &|it| clean(&it.fact)),
         (Column::words(first), &|it| cell(&it.values[0])),
         (Column::words(second), &|it| cell(&it.values[1])),
@@ -156,7 +156,7 @@ fn mixtures(comparison: &FleetComparison) -> Table {
         };
         if values.is_empty() { number::NONE.to_owned() } else { named(values.into_iter().map(one)) }
     };
-    let columns: [Filled<'_, FactMixture>; 3] = [
+    let columns: [ColumnOf<'_, FactMixture>; 3] = [
         (Column::words("Fact"), &|it| clean(&it.fact)),
         (Column::words(first), &|it| cell(&it.values[0])),
         (Column::words(second), &|it| cell(&it.values[1])),
