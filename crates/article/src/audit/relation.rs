@@ -65,34 +65,15 @@ impl Formula {
 #[derive(Debug, Clone)]
 pub(super) enum Relation {
     /// A percentage or a ratio of two cells.
-    Derived {
-        formula: Formula,
-        first: CellId,
-        second: CellId,
-        result: CellId,
-    },
+    Derived { formula: Formula, first: CellId, second: CellId, result: CellId },
     /// A geometric mean; `log_sums` of the members' ends, rounded and truncated.
-    GeometricMean {
-        members: Vec<CellId>,
-        log_sums: [Interval; 2],
-        result: CellId,
-    },
-    Sum {
-        parts: Vec<CellId>,
-        result: CellId,
-    },
+    GeometricMean { members: Vec<CellId>, log_sums: [Interval; 2], result: CellId },
+    /// Counts that add up.
+    Sum { parts: Vec<CellId>, result: CellId },
     /// A count that is a fixed multiple of another.
-    Product {
-        source: CellId,
-        factor: f64,
-        result: CellId,
-    },
+    Product { source: CellId, factor: f64, result: CellId },
     /// A single-threaded process cannot use more CPU time than passes: user + system ≤ real.
-    CpuTime {
-        user: CellId,
-        system: CellId,
-        real: CellId,
-    },
+    CpuTime { user: CellId, system: CellId, real: CellId },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
