@@ -20,7 +20,6 @@ pub use window::{
 
 use serde::{Deserialize, Serialize};
 
-/// Kind of the warning that no CPU has a sibling, as far as is known.
 pub const NO_SIBLINGS: &str = "no-siblings";
 
 /// A number with the range in which it lies as far as is known. A range of no width is a number

@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 
-/// A column of a table of `Row`s.
 #[derive(Debug)]
 pub struct Column<Row> {
     /// Its name: letters, digits and underscores, the unit last.

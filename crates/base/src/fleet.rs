@@ -33,7 +33,6 @@ pub struct Member {
     pub cores: u32,
     /// Most CPUs of one core; 0, as `cores`, where no file of the machine names its cores.
     pub threads_per_core: u32,
-    /// Release of the kernel; empty where it is not known.
     pub kernel: SharedText,
     pub comparison: Comparison,
     pub is_simulated: bool,
@@ -42,7 +41,6 @@ pub struct Member {
     /// SHA-256 of the bundle's manifest, which holds those of its files.
     pub bundle: SharedText,
     pub plan: SharedText,
-    /// Newest record version in the bundle.
     pub bundle_schema: u32,
     /// When the study was last begun or gone on with, in UTC, RFC 3339.
     pub started_utc: String,
@@ -52,7 +50,6 @@ pub struct Member {
     /// Facts of the machine by dotted key, those of single CPUs folded together.
     #[serde(default)]
     pub facts: BTreeMap<SharedText, SharedText>,
-    /// One for each row and arm that could be compared.
     pub effects: Vec<Effect>,
     /// Rows that could not, each with its arm: every block of them has a failed run, or none is done.
     #[serde(default)]
@@ -93,7 +90,6 @@ pub struct Effect {
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Refused {
-    /// The file, below the fleet's folder.
     pub file: String,
     pub reason: String,
 }

@@ -1,11 +1,7 @@
 //! The words every part of Coretwin shares.
 //!
-//! Pure: no I/O, no threads, no wall clock, no environment, no hash maps. What is here is either a
-//! *type* that several parts agree on (CPU sets, topology, the records of a study) or a function of
-//! its arguments alone (parsing, seeded randomness).
-//!
-//! Data flow of a study, in these types: [`study::plan::Plan`] → (block by block) [`study::job::Job`] →
-//! [`study::job::Outcome`] → [`study::reading::Reading`] (a line of the journal) → [`study::summary::Summary`].
+//! Pure: no I/O, no threads, no wall clock, no environment, no hash maps. Records are told field by field
+//! in FORMAT.md; here a field has a comment where code must know more.
 //!
 //! Invariants:
 //! * every record on disk carries `schema` and tolerates unknown fields when read;

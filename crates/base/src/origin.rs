@@ -10,10 +10,8 @@ use std::fmt;
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
-    /// Timed on a machine.
     #[default]
     Measured,
-    /// Predicted by models.
     Simulated,
     /// Timed in a guest whose processor is emulated in software.
     Emulated,

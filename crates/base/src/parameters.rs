@@ -1,10 +1,11 @@
 //! Parameters of workloads, and the `name:key=value,key=value` form people type.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(untagged)]
 pub enum ParamValue {
     Int(i64),
     Text(String),
@@ -31,19 +32,7 @@ impl From<i64> for ParamValue {
 
 impl fmt::Display for ParamValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Int(n) => write!(f, "{n}"),
-            Self::Text(text) => f.write_str(text),
-        }
-    }
-}
-
-impl Serialize for ParamValue {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Int(n) => serializer.serialize_i64(*n),
-            Self::Text(text) => serializer.serialize_str(text),
-        }
+        self.serialize(f)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Text that many records have in common.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use std::sync::Arc;
 /// A text of which copies share one allocation. A record has room for a pointer only, because a
 /// journal of a million readings knows a handful of arms and rows. Behaves like a `str`, and is
 /// written as one.
-#[derive(Default, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Default, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct SharedText(Arc<String>);
 
 impl Deref for SharedText {
@@ -64,17 +65,5 @@ impl fmt::Display for SharedText {
 impl fmt::Debug for SharedText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&*self.0, f)
-    }
-}
-
-impl Serialize for SharedText {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for SharedText {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(Self::from)
     }
 }

@@ -1,5 +1,7 @@
 //! "Did you mean …": the nearest known name.
 
+use crate::distinct::distinct;
+
 /// More names than that are not listed.
 const LISTED: usize = 20;
 
@@ -23,7 +25,11 @@ pub fn unknown(kind: &str, typed: &str, known: &[&str]) -> String {
     match nearest(typed, known.iter().copied()) {
         Some(name) => format!("there is no {kind} '{typed}'; did you mean '{name}'?"),
         None => {
-            let known = if known.len() > LISTED { families(known) } else { owned(known) };
+            let known = if known.len() > LISTED {
+                families(known)
+            } else {
+                known.iter().map(ToString::to_string).collect()
+            };
             let listed = known[..known.len().min(LISTED)].join(", ");
             let more = match known.len().saturating_sub(LISTED) {
                 0 => String::new(),
@@ -34,23 +40,12 @@ pub fn unknown(kind: &str, typed: &str, known: &[&str]) -> String {
     }
 }
 
-fn owned(names: &[&str]) -> Vec<String> {
-    names.iter().map(|&name| name.to_owned()).collect()
-}
-
 /// Names of which those of one family are told as one, `aim9/…`.
 fn families(names: &[&str]) -> Vec<String> {
-    let mut folded: Vec<String> = Vec::new();
-    for name in names {
-        let folded_name = match name.split_once('/') {
-            Some((family, _)) => format!("{family}/…"),
-            None => (*name).to_owned(),
-        };
-        if !folded.contains(&folded_name) {
-            folded.push(folded_name);
-        }
-    }
-    folded
+    distinct(names.iter().map(|name| match name.split_once('/') {
+        Some((family, _)) => format!("{family}/…"),
+        None => (*name).to_owned(),
+    }))
 }
 
 #[cfg(test)]

@@ -7,9 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Warning {
     /// A stable word for programs, like `steal` or `topology-hidden`.
     pub kind: String,
-    /// What was seen, with numbers.
     pub text: String,
-    /// What to do about it.
     pub remedy: String,
 }
 

@@ -99,7 +99,6 @@ struct Wire<'a> {
     #[serde(borrow, default = "no_items")]
     cpus_ran: &'a RawValue,
     status: Status,
-    #[serde(default)]
     cause: Option<String>,
     value: Option<f64>,
     #[serde(borrow)]
@@ -123,7 +122,6 @@ struct Wire<'a> {
     samples: &'a RawValue,
     #[serde(borrow, default = "no_fields")]
     notes: &'a RawValue,
-    #[serde(default)]
     output: Option<String>,
     #[serde(borrow)]
     env: Cow<'a, str>,

@@ -8,19 +8,15 @@ use crate::study::command::CommandSpec;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a plan of this experiment holds beside its rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Experiment {
     pub pair: Pair,
     /// A CPU of another core behind the same last-level cache; `None` if there is none.
-    #[serde(default)]
     pub control: Option<CpuId>,
     pub spinner: Spinner,
     pub work: String,
-    /// How often the command is run for one piece of work.
     pub repeat: u32,
     /// Bytes of generated data, where the work is the default one.
-    #[serde(default)]
     pub data_bytes: Option<u64>,
     /// How long a spinner is measured without the work, in seconds.
     pub window_s: f64,
@@ -61,7 +57,6 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// Whether what is measured on the pair is an effect of SMT.
     pub fn is_smt(self) -> bool {
         matches!(self, Self::Siblings | Self::Probed)
     }
@@ -71,7 +66,6 @@ impl Relation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
-    /// There is no work, or no spinner.
     Alone,
     Siblings,
     /// On the other CPU of a pair that nobody calls siblings.
@@ -94,7 +88,6 @@ impl Place {
         }
     }
 
-    /// Where the spinners are, in words that follow "2 spinners".
     pub fn about(self) -> &'static str {
         match self {
             Self::Alone => "alone",
@@ -118,7 +111,6 @@ pub struct Condition {
     /// Name, which is that of its row: `siblings/1`, `spinner@1`.
     pub name: String,
     pub place: Place,
-    /// Whether the work is there; without it a spinner is measured alone.
     pub has_work: bool,
     pub spinners: u32,
     pub work_cpus: CpuSet,
@@ -155,7 +147,6 @@ impl SpinnerKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spinner {
     pub kind: SpinnerKind,
-    /// The program and its arguments, where it is one of its own.
     #[serde(default)]
     pub argv: Vec<String>,
 }

@@ -15,12 +15,10 @@ pub enum FactorOrigin {
     },
     /// Derived from the yield, as for equal tasks: `r_k = k / s_k`.
     FromYield,
-    /// Nothing is known: published numbers of other machines.
     Default,
 }
 
 impl FactorOrigin {
-    /// The origin in words that follow a number.
     pub fn words(&self) -> String {
         match self {
             Self::Given => "given".to_owned(),

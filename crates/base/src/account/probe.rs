@@ -61,13 +61,11 @@ impl Sharing {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Shared {
     pub what: Sharing,
-    /// The CPUs, two at least.
     pub cpus: CpuSet,
     /// Probability that they do, given what was measured; 0 to 1.
     pub confidence: f64,
 }
 
-/// Two CPUs that were tested against each other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
     /// The lower number.
@@ -84,17 +82,13 @@ pub struct Pair {
     pub confidence: f64,
 }
 
-/// Somebody else's work on a CPU that was probed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Foreign {
     pub cpu: CpuId,
     /// Share of the rounds in which others were seen at work there, 0 to 1.
     pub rounds_share: f64,
-    /// Share of the CPU's time that others used meanwhile, 0 to 1 (`/proc/stat`).
     pub busy_share: f64,
-    /// Share of its time that the hypervisor gave to others, 0 to 1.
     pub steal_share: f64,
-    /// Whether so much that nothing can be said of this CPU.
     pub prevents: bool,
 }
 
@@ -107,22 +101,17 @@ pub struct Probe {
     pub groups: Vec<CpuSet>,
     /// CPUs of which it is known that they share neither with any other that could be probed.
     pub alone: CpuSet,
-    /// CPUs of which nothing can be said.
     pub undecided: CpuSet,
-    /// Every group, with what its CPUs share, caches too.
     pub shared: Vec<Shared>,
     /// Least confidence of all that is said of cores and their time, 0 to 1; 0 where nothing is.
     pub confidence: f64,
-    /// What the kernel says: CPUs of a core, sets of two and more.
     pub reported: Vec<CpuSet>,
     /// Whether that is what was found; `None` while a CPU is undecided.
     pub agrees_with_reported: Option<bool>,
     pub foreign: Vec<Foreign>,
-    /// Why no sharing can be concluded from contention here at all, if so (an emulator).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meaningless: Option<String>,
     pub rounds: u32,
-    /// Rounds that were measured again because others were at work.
     pub rounds_disturbed: u32,
     pub elapsed_s: f64,
     pub budget_s: f64,
@@ -142,7 +131,6 @@ impl Probe {
         self.cpus.difference(&self.undecided)
     }
 
-    /// How good it is, in words, for whoever relies on it later.
     pub fn quality(&self) -> String {
         let rounds = self.rounds.saturating_add(self.rounds_disturbed);
         let disturbed = 100.0 * f64::from(self.rounds_disturbed) / f64::from(rounds.max(1));

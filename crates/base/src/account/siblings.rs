@@ -5,9 +5,10 @@ use crate::machine::topology::Topology;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SiblingsOrigin {
+    #[default]
     Kernel,
     /// A `probe` of this boot, by contention.
     Probed,
@@ -16,7 +17,7 @@ pub enum SiblingsOrigin {
 }
 
 /// The sibling map: every online CPU in exactly one core.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Siblings {
     pub origin: SiblingsOrigin,
     /// CPUs of each core, ordered by their first CPU. A CPU that shares with nobody stands alone.
@@ -36,7 +37,6 @@ pub enum BadSiblings {
 }
 
 impl Siblings {
-    /// The kernel's map of the CPUs that are online.
     pub fn of_kernel(topology: &Topology) -> Self {
         let mut cores = BTreeMap::<_, CpuSet>::new();
         for cpu in topology.cpus.iter().filter(|cpu| cpu.online) {

@@ -10,11 +10,8 @@ use serde::{Deserialize, Serialize};
 /// What CPU time was and what it is worth. All in seconds.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Worth {
-    /// Run time as the kernel charges it.
     pub raw_s: f64,
-    /// Of it, with no sibling busy.
     pub alone_s: f64,
-    /// Of it, with a sibling busy.
     pub shared_s: f64,
     /// Lower end of the shared time; raw less this is the upper end of the time alone.
     pub shared_low_s: f64,
@@ -22,7 +19,6 @@ pub struct Worth {
     /// Seconds of a whole core's capacity that were used: the shares of all tasks of a core add up
     /// to what of it was used.
     pub capacity_s: Span,
-    /// How long the same work would have run with no sibling ever busy.
     pub alone_equivalent_s: Span,
 }
 
@@ -44,11 +40,8 @@ pub struct Task {
     pub pid: u32,
     pub tid: u32,
     pub comm: String,
-    #[serde(default)]
     pub cgroup: Option<String>,
-    #[serde(default)]
     pub last_cpu: Option<CpuId>,
-    /// Whether it ended while it was watched.
     #[serde(default)]
     pub ended: bool,
     #[serde(flatten)]
@@ -60,11 +53,9 @@ pub struct Task {
 pub struct Group {
     /// Process id, or path of the cgroup.
     pub name: String,
-    /// Name of the process; empty for a cgroup.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub comm: String,
     pub tasks: u64,
-    /// Whether all of them ended while they were watched.
     #[serde(default)]
     pub ended: bool,
     #[serde(flatten)]
@@ -77,11 +68,9 @@ pub struct CommandEnd {
     pub signal: Option<i32>,
 }
 
-/// The whole result: `account --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AccountSummary {
     pub schema: u32,
-    /// Measured, or emulated; left out by older records.
     #[serde(default)]
     pub origin: Origin,
     /// What was accounted for, in words: the command, `process 12`, `cgroup /a`, `all`.
@@ -89,10 +78,8 @@ pub struct AccountSummary {
     pub elapsed_s: f64,
     #[serde(flatten)]
     pub worth: Worth,
-    /// The yield it was valued with, of the largest kind of core.
     #[serde(rename = "yield")]
     pub core_yield: Factor,
-    /// The slowdown it was valued with, of the largest kind of core.
     pub slowdown: Factor,
     pub method: MethodName,
     /// Why not by a better method, and what would make that possible; empty for the best.
@@ -111,7 +98,6 @@ pub struct AccountSummary {
     /// Run time of the target that no task in the lists has; it is within the totals, its range open.
     pub unattributed_s: f64,
     pub unseen: Unseen,
-    /// Where the time of all CPUs went, if everything was watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balance: Option<Balance>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -4,7 +4,7 @@ use super::{Siblings, Span};
 use crate::machine::cpu_set::{CpuId, CpuSet};
 use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MethodName {
     /// Programs in the kernel see every switch: exact.
@@ -12,6 +12,7 @@ pub enum MethodName {
     /// Looks at `/proc` at random moments: an interval that covers at a stated rate.
     Sampled,
     /// Run times and the idle time of CPUs alone: an interval that must contain the truth.
+    #[default]
     Bounds,
 }
 
@@ -29,12 +30,11 @@ impl MethodName {
 }
 
 /// What went on in an interval, or in several that were put together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Window {
     pub method: MethodName,
     pub elapsed_s: f64,
     pub siblings: Siblings,
-    /// In the order of [`Siblings::cores`].
     pub cores: Vec<CoreUse>,
     /// Every thread that ran in it (those that slept throughout are left out), idle tasks excepted.
     pub tasks: Vec<TaskUse>,
@@ -44,7 +44,6 @@ pub struct Window {
     pub pairs: Vec<PairUse>,
     /// Seconds of cores that had two and more busy while as many others had none; none if the method
     /// cannot tell.
-    #[serde(default)]
     pub clash_s: Option<f64>,
     #[serde(default)]
     pub unseen: Unseen,
@@ -58,7 +57,6 @@ pub struct Window {
 /// Where the time of all CPUs went, so that it can be seen whether it adds up. In seconds.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Balance {
-    /// CPUs that were online for some of the interval.
     pub cpus: u32,
     /// Their time: so many times the elapsed one.
     pub cpus_s: f64,
@@ -85,7 +83,6 @@ pub struct StatTimes {
     pub busy_s: f64,
     pub interrupts_s: f64,
     pub steal_s: f64,
-    /// Idle, waiting for a disk or not.
     pub idle_s: f64,
 }
 
@@ -97,7 +94,6 @@ pub struct Unseen {
     pub busy_s: f64,
     /// Events or tasks that did not fit into the method's memory.
     pub lost: u64,
-    /// For people: what else is not in the numbers.
     pub notes: Vec<String>,
 }
 
@@ -106,18 +102,15 @@ pub struct CoreUse {
     pub cpus: CpuSet,
     /// Seconds with exactly k busy, for k = 0 to n; together the elapsed time.
     pub by_busy_s: Vec<Span>,
-    /// In the order of the CPUs.
     pub by_cpu: Vec<CpuUse>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CpuUse {
     pub cpu: CpuId,
-    /// Time in which it did not idle, as far as the method says.
     pub busy_s: f64,
     /// Hard and soft interrupts (`/proc/stat`); partly within the run time of tasks.
     pub interrupts_s: f64,
-    /// Time that the hypervisor gave to others (`/proc/stat`).
     pub steal_s: f64,
 }
 
@@ -126,7 +119,6 @@ pub struct TaskUse {
     pub pid: u32,
     pub tid: u32,
     /// Process that started its process, where known.
-    #[serde(default)]
     pub parent: Option<u32>,
     /// When it started, in seconds since boot; tells apart threads that have the same number one
     /// after the other. 0 if not known.
@@ -135,9 +127,7 @@ pub struct TaskUse {
     /// Its name, at most 15 bytes.
     pub comm: String,
     /// Its cgroup, as a path from the root of the hierarchy, where known.
-    #[serde(default)]
     pub cgroup: Option<String>,
-    #[serde(default)]
     pub last_cpu: Option<CpuId>,
     #[serde(default)]
     pub ended: bool,
@@ -164,13 +154,11 @@ impl Run {
         self.by_busy_s.iter().map(|span| span.value).sum()
     }
 
-    /// Time with no other busy.
     pub fn alone_s(&self) -> Span {
         self.by_busy_s.first().copied().unwrap_or_default()
     }
 }
 
-/// Two tasks that ran on siblings at the same time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PairUse {
     /// Thread with the lower number.

@@ -35,10 +35,8 @@ pub enum FleetSubject {
 /// A sweep with every file it names, so that a machine needs nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SweepTexts {
-    /// Its name, or the file it was read from.
     pub name: String,
     pub text: String,
-    /// Texts of the scenario files it names.
     pub files: BTreeMap<String, String>,
 }
 
@@ -130,7 +128,6 @@ pub enum BundleHolds {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileDigest {
-    /// SHA-256, as hexadecimal digits.
     pub sha256: String,
     pub bytes: u64,
 }

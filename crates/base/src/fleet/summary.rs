@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The analysis of a fleet. In every effect above 1 (on the raw scale above 0) is better in the arm.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FleetSummary {
     pub schema: u32,
     pub machines: u32,
@@ -21,25 +21,18 @@ pub struct FleetSummary {
     /// Studies that were broken off, but count.
     pub partial: Vec<PartialStudy>,
     pub refused: Vec<Refused>,
-    /// Number of studies by record version.
     pub schemas: BTreeMap<u32, u32>,
     pub models: Vec<FleetModel>,
     /// What the comparison can say about SMT; `none` where the studies disagree.
     pub comparison: Comparison,
     pub is_simulated: bool,
-    /// Where the figures come from; `None` of machines that differ in it.
-    #[serde(default)]
     pub origin: Option<Origin>,
     pub margin: f64,
-    /// Nominal coverage of the intervals, 0 to 1.
     pub confidence: f64,
-    /// Means over rows, the primary result: by model, and over all models where there are several.
     pub suites: Vec<FleetEffect>,
-    /// Effects by row and arm: by model, and over all models where there are several.
     pub effects: Vec<FleetEffect>,
     /// Machines unlike the others, those that are so in most rows first.
     pub outliers: Vec<FleetOutlier>,
-    /// The answer in words, one for each arm.
     pub sentences: Vec<String>,
     pub warnings: Vec<Warning>,
 }
@@ -60,18 +53,14 @@ pub struct PartialStudy {
 pub struct FleetModel {
     pub cpu_model: SharedText,
     pub machines: u32,
-    /// Fewest and most cores that could be used.
     pub cores: [u32; 2],
     pub threads_per_core: u32,
 }
 
-/// The effect of an arm on a row, over machines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FleetEffect {
-    /// Where the figures come from; machines of other origins are other effects.
     #[serde(default)]
     pub origin: Origin,
-    /// Model of the processor; none: all of them.
     pub cpu_model: Option<SharedText>,
     /// The workload with its parameters; of a suite, `all`.
     pub row: SharedText,
@@ -83,11 +72,9 @@ pub struct FleetEffect {
     pub better: Better,
     pub scale: Scale,
     pub machines: u32,
-    /// Blocks of all of them.
     pub blocks: u64,
     /// Number of rows, 1 but for a suite.
     pub rows: u32,
-    /// Mean over machines: a ratio, or on the raw scale the improvement in the row's unit.
     pub effect: f64,
     /// Lower end of the interval of the mean; `None` where nothing is known of spread.
     pub low: Option<f64>,
@@ -108,7 +95,6 @@ pub struct FleetEffect {
     /// What can be said of the next machine: the interval for it, read like a verdict.
     pub next: Option<Verdict>,
     pub outliers: u32,
-    /// Each machine's own effect, where there are few machines.
     pub points: Vec<FleetPoint>,
 }
 
@@ -120,15 +106,12 @@ pub struct FleetPoint {
     pub high: Option<f64>,
 }
 
-/// A machine unlike the others of its model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FleetOutlier {
     pub machine: SharedText,
     pub name: SharedText,
     pub cpu_model: SharedText,
-    /// In how many rows and arms it is unlike the others.
     pub rows_unlike: u32,
-    /// In how many it was looked at.
     pub rows_looked_at: u32,
     /// The row where it is so most surely.
     pub row: SharedText,

@@ -1,11 +1,13 @@
 //! Logical CPUs, cores, and sets of CPUs in the kernel's list format.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
 
 /// A logical CPU (one hardware thread), by the kernel's number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct CpuId(pub u32);
 
@@ -16,7 +18,9 @@ impl fmt::Display for CpuId {
 }
 
 /// A physical core, by our own dense number (the kernel's `core_id` repeats in every package).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct CoreId(pub u32);
 
@@ -26,7 +30,8 @@ pub const CPU_MAX: u32 = 65_535;
 
 /// A set of logical CPUs. Written and read in the kernel's list format, `0-3,8,10-11`
 /// (Documentation/admin-guide/cputopology.rst); the empty set is the empty text.
-#[derive(Debug, Default, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct CpuSet(BTreeSet<CpuId>);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -174,18 +179,6 @@ impl fmt::Display for CpuSet {
             }
         }
         Ok(())
-    }
-}
-
-impl Serialize for CpuSet {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter())
-    }
-}
-
-impl<'de> Deserialize<'de> for CpuSet {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(BTreeSet::<CpuId>::deserialize(deserializer)?))
     }
 }
 

@@ -11,17 +11,13 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
     pub schema: u32,
-    /// Each start or resumption of the study.
     pub sessions: Vec<Session>,
     /// Sets of facts that stay put while a machine is left alone, by name (`f0`, `f1`, …). A fact
     /// is a dotted key (`cpu.model`, `cpu.3.governor`, `mitigation.mds`) and its text.
     pub facts: BTreeMap<String, Facts>,
-    /// What a reading's `env` names: the facts and the passing state at one arm change.
     pub moments: BTreeMap<String, Moment>,
-    /// Boots that arms were measured in, where a study compares boots.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub boots: Vec<Boot>,
-    /// What happened to the machine that a reader of the result must know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }
@@ -30,7 +26,6 @@ pub type Facts = BTreeMap<String, String>;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Session {
-    /// When, in UTC, RFC 3339.
     pub started_utc: String,
     pub coretwin: String,
     pub argv: Vec<String>,
@@ -39,12 +34,10 @@ pub struct Session {
     pub host: String,
 }
 
-/// The machine at one arm change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
     pub facts: String,
     pub arm: String,
-    /// When, in UTC, RFC 3339.
     pub at_utc: String,
     pub load_1min: f64,
     /// Current frequency by CPU, in MHz, where the machine tells; all siblings of measured CPUs

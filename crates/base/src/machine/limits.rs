@@ -41,7 +41,6 @@ impl Limit {
     }
 }
 
-/// How much of a limit a workload needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Need {
     pub limit: Limit,
@@ -49,7 +48,6 @@ pub struct Need {
     pub amount: u64,
 }
 
-/// A need that this machine does not meet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {needed} needed, {value} available; {remedy}", limit.name())]
 pub struct Unmet {

@@ -10,16 +10,11 @@ use std::fmt;
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
-    /// Anywhere in the arm; the scheduler decides.
     #[default]
     Free,
-    /// All on one CPU.
     SameCpu,
-    /// Roles on different siblings of one core.
     Siblings,
-    /// Roles on different cores, one CPU each.
     Cores,
-    /// Roles on different packages.
     Packages,
 }
 

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// Generator).
 pub const EMULATOR: &str = "tcg";
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Topology {
     pub schema: u32,
     /// Every present CPU, in order of number, offline ones included.
@@ -45,37 +45,29 @@ pub struct Topology {
     /// Mitigations whose text depends on SMT, by name, as the kernel words them.
     #[serde(default)]
     pub smt_mitigations: BTreeMap<String, String>,
-    /// What the article's Listing 1 reads from `/proc/cpuinfo`.
     #[serde(default)]
     pub cpuinfo: CpuInfo,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cpu {
     pub cpu: CpuId,
     pub core: CoreId,
-    /// Physical package (socket), by the kernel's number.
     pub package: u32,
     pub node: u32,
     pub online: bool,
-    /// The other CPUs of the same core, offline ones included where known.
     pub siblings: CpuSet,
     /// Where the sibling list of an offline CPU comes from; `None` if it is the kernel's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remembered: Option<String>,
     /// The kernel's `core_id`, which repeats in every package.
-    #[serde(default)]
     pub kernel_core_id: Option<i64>,
     /// Cluster (cores that share a mid-level cache), by the kernel's number.
-    #[serde(default)]
     pub cluster: Option<i64>,
     /// Last-level cache, as an index into `caches`.
-    #[serde(default)]
     pub llc: Option<u32>,
     /// Core type on hybrid processors: `P`, `E`, or a name the kernel gives.
-    #[serde(default)]
     pub core_type: Option<String>,
-    #[serde(default)]
     pub mhz_max: Option<u32>,
 }
 
@@ -90,7 +82,7 @@ pub struct Cache {
 
 /// The kernel's SMT switch, `/sys/devices/system/cpu/smt`
 /// (Documentation/ABI/testing/sysfs-devices-system-cpu).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Smt {
     /// What `control` says; `None` if the kernel has no such file.
     pub control: Option<SmtControl>,
@@ -98,7 +90,6 @@ pub struct Smt {
     pub active: Option<bool>,
     /// Whether the switch could be used here, now, by this user.
     pub switchable: bool,
-    /// Why, or why not, in one sentence that says what would help.
     pub why: String,
 }
 
@@ -158,7 +149,7 @@ impl<'de> Deserialize<'de> for SmtControl {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Trust {
     /// The kernel's own word on hardware it sees directly.
@@ -166,10 +157,10 @@ pub enum Trust {
     /// Confirmed by measurement (`coretwin probe`).
     Probed,
     /// A hypervisor, or a missing file, stands between us and the hardware.
+    #[default]
     Unknown,
 }
 
-/// What `/proc/cpuinfo` says about Hyper-Threading.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuInfo {
     pub model_name: Option<String>,
@@ -182,10 +173,8 @@ pub struct CpuInfo {
     pub siblings: Option<u32>,
     /// `cpu cores`: cores per package, first processor.
     pub cpu_cores: Option<u32>,
-    #[serde(default)]
     pub microcode: Option<String>,
     /// Whether siblings agree in what a core has once; `None` if no core shows two online CPUs.
-    #[serde(default)]
     pub siblings_agree: Option<SiblingsAgree>,
 }
 
@@ -198,7 +187,6 @@ pub struct SiblingsAgree {
     pub microcode: Option<bool>,
     /// In the feature flags; `None` if some CPU names none.
     pub flags: Option<bool>,
-    /// Each difference in words, with the CPUs and what they say.
     pub differences: Vec<String>,
 }
 
@@ -219,12 +207,7 @@ impl Topology {
                 node: core / cores_per_package,
                 online: true,
                 siblings: of_core(core).iter().filter(|sibling| sibling.0 != id).collect(),
-                remembered: None,
-                kernel_core_id: None,
-                cluster: None,
-                llc: None,
-                core_type: None,
-                mhz_max: None,
+                ..Cpu::default()
             }
         };
         let all: CpuSet = (0..cores * threads_per_core).map(CpuId).collect();
@@ -233,22 +216,16 @@ impl Topology {
             cpus: (0..cores * threads_per_core).map(cpu).collect(),
             cores: Some(cores),
             threads_per_core_max: Some(threads_per_core),
-            cores_unknown: CpuSet::new(),
             smt: Smt {
-                control: None,
                 active: Some(threads_per_core > 1),
-                switchable: false,
                 why: "this machine is made up".to_owned(),
+                ..Smt::default()
             },
-            hypervisor: None,
-            caches: Vec::new(),
             trust: Trust::Reported,
             trust_why: "this machine is made up".to_owned(),
             allowed: all.clone(),
             online: all,
-            limits: Vec::new(),
-            smt_mitigations: BTreeMap::new(),
-            cpuinfo: CpuInfo::default(),
+            ..Self::default()
         }
     }
 

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 pub struct Exposure {
     /// The kernel's name of it: `mds`, `l1tf`, `spectre_v2`.
     pub name: String,
-    /// What the kernel says of it here, in its own words.
     pub text: String,
     /// Whether going without SMT would change something about it here, now.
     pub smt_matters: bool,

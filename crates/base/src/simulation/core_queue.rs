@@ -10,7 +10,6 @@ pub const NAME: &str = "core-queue";
 /// What the kernel calls it while it is loaded, in `/sys/kernel/sched_ext/root/ops`.
 pub const OPS_NAME: &str = "coretwin_core_queue";
 
-/// Every parameter, in order of name.
 pub const PARAMETERS: &[Parameter] = &[
     Parameter::switch("active", true, "an idle core takes a running task of a core with several"),
     Parameter::number(

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// One run of two to four threads on one core, with each of them alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreRun {
     pub schema: u32,
@@ -18,13 +17,11 @@ pub struct CoreRun {
     pub about: String,
     /// Clock, in GHz; the model counts in cycles, so this only turns them into time.
     pub clock_ghz: f64,
-    /// Slots of the rename stage per cycle.
     pub width: u8,
     pub threads: Vec<CoreThread>,
     /// Sum of the threads' speeds relative to alone (STP); 1 is one thread's worth.
     pub throughput: f64,
     pub antt: f64,
-    /// Mean share held of each watched queue or pool, by thread.
     pub occupancy: Vec<CoreOccupancy>,
     pub seed: u64,
     /// How much the results vary with the seed; `None` if one seed was run.
@@ -44,10 +41,8 @@ pub struct CoreThread {
     pub beside: CoreSide,
     /// Time beside the siblings over time alone; 1 is no slowdown.
     pub slowdown: f64,
-    /// The interval formula's slowdown, for comparison.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slowdown_by_formula: Option<f64>,
-    /// Alone on the core, siblings halted.
     pub alone: CoreSide,
 }
 
@@ -59,7 +54,6 @@ pub struct CoreSide {
     pub ipc: f64,
     /// Cycles by the component that took them; they add up to `cycles`.
     pub cpi: BTreeMap<String, f64>,
-    /// Events: mispredicts, misses, machine clears, …, by name.
     #[serde(default)]
     pub events: BTreeMap<String, u64>,
 }
@@ -68,9 +62,7 @@ pub struct CoreSide {
 pub struct CoreOccupancy {
     pub resource: String,
     pub entries: u32,
-    /// Mean entries held, by thread, beside the siblings.
     pub beside: Vec<f64>,
-    /// Mean entries held, by thread, alone.
     pub alone: Vec<f64>,
 }
 
@@ -78,27 +70,21 @@ pub struct CoreOccupancy {
 pub struct CoreSpread {
     /// How many seeds were run, the record's own first.
     pub seeds: u32,
-    /// Lowest and highest slowdown of each thread.
     pub slowdown: Vec<[f64; 2]>,
-    /// Lowest and highest throughput.
     pub throughput: [f64; 2],
 }
 
-/// Every unordered pair of some profiles on one preset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreMatrix {
     pub schema: u32,
     pub preset: String,
     pub profiles: Vec<String>,
-    /// Uops per cycle of each profile alone.
     pub alone_ipc: Vec<f64>,
     /// `slowdown[a][b]`: of profile `a` beside profile `b`.
     pub slowdown: Vec<Vec<f64>>,
     /// `throughput[a][b]`: of the pair, relative to alone; symmetric.
     pub throughput: Vec<Vec<f64>>,
-    /// `slowdown_by_formula[a][b]`: the interval formula's, for comparison.
     pub slowdown_by_formula: Vec<Vec<f64>>,
-    /// Pairs that came from the cache instead of a run.
     pub cached: u32,
     pub seed: u64,
     /// Uops every thread retired before measurement began, at most: pairs with a slow thread run
@@ -107,7 +93,6 @@ pub struct CoreMatrix {
     pub measure_uops: u64,
 }
 
-/// One change of the kernel for SMT, with and without, on the simulated core.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreEnhancement {
     pub schema: u32,
@@ -131,7 +116,6 @@ pub struct CoreEnhancementSide {
     pub alias_evictions_per_1000: f64,
 }
 
-/// AIM9's sieve on many page maps of one machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreSievePages {
     pub schema: u32,
@@ -148,7 +132,6 @@ pub struct CoreSievePages {
     /// The article's rates, without and with Hyper-Threading.
     pub article_per_s: [f64; 2],
     pub explanation: String,
-    /// Seed of the first map.
     pub seed: u64,
 }
 
@@ -156,9 +139,7 @@ pub struct CoreSievePages {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreNote {
     pub schema: u32,
-    /// The machines, in the note's order.
     pub machines: Vec<CoreNoteMachine>,
-    /// What the predictions hang on: one thing changed at a time.
     pub sensitivity: Vec<CoreNoteChange>,
     /// How many numbers were fitted to a measured co-run.
     pub fitted_to_co_runs: u32,
@@ -182,7 +163,6 @@ pub struct CoreNoteMachine {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CorePrediction {
-    /// The profile that stands for the work.
     pub profile: String,
     /// Mean over the seeds.
     pub slowdown: f64,
@@ -190,11 +170,9 @@ pub struct CorePrediction {
     pub range: [f64; 2],
     /// Predicted less measured.
     pub error: f64,
-    /// Uops per cycle alone.
     pub alone_ipc: f64,
 }
 
-/// One thing changed on every machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreNoteChange {
     pub change: String,

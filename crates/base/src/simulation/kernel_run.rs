@@ -14,7 +14,6 @@ pub struct SchedRun {
     pub origin: Origin,
     /// The policy, with those of its parameters that are not their defaults.
     pub policy: String,
-    /// Where speeds beside others come from: a preset of the simulated core, or `uniform-1.6`.
     pub preset: String,
     pub workload: String,
     /// The machine, as `2x4x2`: packages, cores, threads.
@@ -25,16 +24,12 @@ pub struct SchedRun {
     pub value: f64,
     /// Its unit: `operations/s`, `s` or `CPUs`.
     pub unit: String,
-    /// Whether all tasks but servers ended.
     pub finished: bool,
     pub events: u64,
     pub simulated_s: f64,
-    /// Of it, after the warm-up.
     pub measured_s: f64,
-    /// Times a CPU turned to another task.
     pub switches: u64,
     pub migrations: SchedMigrations,
-    /// Waiting tasks that the policy moved between queues.
     pub pulls: u64,
     /// Time in which a core ran two tasks while another was idle.
     pub clash_s: f64,
@@ -42,17 +37,14 @@ pub struct SchedRun {
     pub wasted_cpu_s: f64,
     /// Time in which a whole core was idle while a task waited that may run on any.
     pub wasted_core_s: f64,
-    /// CPU time that the policy's own work took.
     pub policy_s: f64,
     /// Part of the time of online CPUs in which they worked, 0 to 1.
     pub utilisation: f64,
-    /// Work done a second, in CPUs that run alone.
     pub throughput_cpus: f64,
     /// Jain's index over the CPU time of tasks of equal program and nice value that were there
     /// throughout: 1 is even, 1/n all to one of n. None without two such tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fairness: Option<f64>,
-    /// From wake-up to CPU, all tasks.
     pub wake_latency: SchedLatency,
     /// The longest that any task waited for a CPU.
     pub wait_longest_s: f64,
@@ -63,10 +55,8 @@ pub struct SchedRun {
     pub cpus: Vec<SchedCpu>,
     /// Equal hashes: the same thing happened. Sixteen hexadecimal digits.
     pub trace_hash: String,
-    /// The first decisions, as many as were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<SchedDecision>,
-    /// The first spans of the timeline, as many as were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spans: Vec<SchedSpan>,
 }
@@ -78,7 +68,6 @@ pub struct SchedMigrations {
     pub cross_core: u64,
     /// To another core under the same last-level cache.
     pub same_cache: u64,
-    /// To another cache of the package.
     pub same_package: u64,
     pub other_package: u64,
 }
@@ -114,13 +103,11 @@ pub struct SchedProgram {
     pub alone_s: f64,
     /// Of it, beside a busy sibling.
     pub shared_s: f64,
-    /// Of it, the kernel's work.
     pub system_s: f64,
     /// What the same work takes alone, exactly.
     pub work_alone_s: f64,
     /// Capacity of cores used, by the throughput that cores had in this run.
     pub capacity_s: f64,
-    /// From wake-up to CPU.
     pub wake_latency: SchedLatency,
     /// From birth to end.
     pub lifetime: SchedLatency,
@@ -144,25 +131,19 @@ pub struct SchedDecision {
     pub asked_on: CpuId,
     /// What was decided: `place`, `pick`, `pull`, `resched`, `stopper`, `timer`, `note`.
     pub verb: String,
-    /// The CPU it is about.
     pub cpu: CpuId,
-    /// Where a pulled task came from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_cpu: Option<CpuId>,
     /// The task, as `program#number`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// Why, with the numbers that decided.
     pub reason: String,
 }
 
-/// A task's stay on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SchedSpan {
     pub cpu: CpuId,
-    /// The task, by its number.
     pub task: u64,
-    /// Its program, by its place among the programs.
     pub program: u32,
     pub from_ns: u64,
     pub to_ns: u64,

@@ -1,10 +1,8 @@
 //! A parameter of a scheduling policy, as data: lists, help, checks and the loader of a live scheduler
 //! are made from it.
 
-/// A whole number with a range, or a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its name, unit last.
     pub name: &'static str,
     /// What it is, and where its default comes from.
     pub about: &'static str,

@@ -9,11 +9,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
     pub gains: Vec<Gain>,
-    /// Every row that the article printed too.
     pub rows: Vec<PredictedRow>,
     /// How far off the predictions are, the first over Tables 4 to 7.
     pub scores: Vec<Score>,
-    /// What the models were to reach, and whether they did.
     pub aims: Vec<Aim>,
     pub samples: Vec<Sample>,
 }
@@ -40,7 +38,6 @@ pub struct Gain {
     pub arm_on: String,
     /// Speed-up of the family: its rows weigh equally.
     pub speed_up: f64,
-    /// Lower end of the interval over seeds.
     pub low: Option<f64>,
     pub high: Option<f64>,
     /// What the processor offers: throughput of a core with two busy siblings over that with one, in
@@ -50,7 +47,6 @@ pub struct Gain {
     pub article: Option<f64>,
 }
 
-/// A row of a pair beside the article's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PredictedRow {
     pub table: u8,
@@ -65,7 +61,6 @@ pub struct PredictedRow {
     /// The article's value with SMT; a misprint is mended.
     pub article_on: f64,
     pub speed_up: f64,
-    /// The article's, from its two values.
     pub article_speed_up: f64,
     pub error_points: f64,
     pub standing: Standing,
@@ -100,7 +95,6 @@ pub struct Score {
     pub rank_correlation: Option<f64>,
 }
 
-/// Something the models were to reach.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Aim {
     pub aim: String,

@@ -14,7 +14,6 @@ pub struct SweepPlan {
     pub reference: String,
     /// Machines, as `2x4x2`.
     pub topologies: Vec<String>,
-    /// Scenarios: names, or files.
     pub scenarios: Vec<String>,
     /// Seeds, from 1 to this.
     pub seeds: u32,
@@ -64,7 +63,6 @@ pub struct SweepCell {
     pub scenario: String,
     pub seed: u64,
     pub measures: BTreeMap<String, f64>,
-    /// Equal hashes: the same thing happened.
     pub trace_hash: String,
     /// Why it could not be run; it then has no measures.
     #[serde(default, skip_serializing_if = "Option::is_none")]

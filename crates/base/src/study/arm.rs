@@ -101,7 +101,6 @@ pub struct ArmSpec {
     /// Name in tables and figures; the state's own text if none was given.
     pub label: String,
     pub state: ArmState,
-    /// Scheduler: `kernel` where none was given.
     pub scheduler: String,
 }
 

@@ -44,7 +44,6 @@ impl Promise {
         }
     }
 
-    /// Whether the machine itself can tell if it keeps this promise.
     pub fn can_be_checked(&self) -> bool {
         !matches!(self, Self::Free(_))
     }
@@ -78,13 +77,10 @@ impl Promise {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootFacts {
-    /// The kernel's release, as `uname -r` says it.
     pub kernel_release: String,
     /// The kernel's command line, without what differs between equal boots.
     pub command_line: String,
-    /// Whether some core has more than one CPU online.
     pub smt_active: bool,
-    /// CPUs that the study may use.
     pub cpus: CpuSet,
     pub cores: u32,
 }
@@ -151,9 +147,7 @@ fn is_release(release: &str, wanted: &str) -> bool {
 pub struct Boot {
     pub arm: String,
     pub block: u32,
-    /// Number of the arm change, as in the readings.
     pub switch: u32,
-    /// `/proc/sys/kernel/random/boot_id`.
     pub boot_id: String,
     pub found: BootFacts,
 }

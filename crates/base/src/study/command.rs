@@ -4,7 +4,7 @@ use crate::study::reading::Better;
 use serde::{Deserialize, Serialize};
 
 /// A command to be measured. Arguments may hold `{threads}`, `{cpus}`, `{arm}` and `{copy}`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CommandSpec {
     /// Program and arguments, before placeholders are filled in.
     pub argv: Vec<String>,
@@ -12,46 +12,30 @@ pub struct CommandSpec {
     #[serde(default)]
     pub metrics: Vec<MetricSpec>,
     /// A server to start before each reading (placeholders too), the command being its load.
-    #[serde(default)]
     pub server: Option<ServerSpec>,
     /// Shell line run once per study, before anything else.
-    #[serde(default)]
     pub setup: Option<String>,
     /// Shell line run before every reading, untimed.
-    #[serde(default)]
     pub prepare: Option<String>,
     /// Shell line run after every reading, untimed, also after a failed one.
-    #[serde(default)]
     pub cleanup: Option<String>,
     /// Repeat the command within a reading until it has run at least this long, in seconds.
     #[serde(default)]
     pub min_time_s: f64,
     /// A reading longer than this is ended, process group and all, and is a failed cell.
     pub timeout_s: f64,
-    #[serde(default)]
     pub folder: Option<String>,
 }
 
 impl CommandSpec {
     /// A command with nothing beside it: no metrics, no server, run once.
     pub fn plain(argv: Vec<String>, timeout_s: f64) -> Self {
-        Self {
-            argv,
-            metrics: Vec::new(),
-            server: None,
-            setup: None,
-            prepare: None,
-            cleanup: None,
-            min_time_s: 0.0,
-            timeout_s,
-            folder: None,
-        }
+        Self { argv, timeout_s, ..Self::default() }
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ServerSpec {
-    /// Shell line that runs the server in the foreground.
     pub command: String,
     /// Shell line that succeeds once the server can take load; none: a short pause.
     pub ready: Option<String>,

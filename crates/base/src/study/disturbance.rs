@@ -3,9 +3,7 @@
 
 use std::collections::BTreeMap;
 
-/// Kind of a cause: other processes had CPU time.
 const OTHERS: &str = "others";
-/// Kind of a cause: the hypervisor gave CPU time to others.
 const STEAL: &str = "steal";
 
 /// The cause, as the journal has it: other processes used this share of the CPUs, above the limit;
@@ -25,7 +23,6 @@ fn cause(kind: &str, what: &str, share: f64, limit: f64) -> String {
     format!("{kind}: {what} {share:.1} % of the measured CPUs' time (limit {limit:.1} %)")
 }
 
-/// What was set aside, counted by kind of cause.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Disturbances {
     kinds: BTreeMap<String, Kind>,

@@ -18,7 +18,6 @@ use std::collections::BTreeMap;
 pub struct Job {
     pub schema: u32,
     pub work: Work,
-    /// Label of the arm, for `{arm}`.
     pub arm: String,
     /// CPUs of the arm; the worker binds itself to them and checks that it is so.
     pub cpus: CpuSet,
@@ -34,7 +33,6 @@ pub struct Job {
     /// so that all arms of a row speak one unit.
     #[serde(default)]
     pub rate: bool,
-    /// Whether each process gets a core-scheduling cookie of its own.
     #[serde(default)]
     pub core_sched: bool,
     /// The scheduler that must be in charge, as [`crate::machine::scheduler::in_charge`] names it; none: whichever
@@ -46,7 +44,6 @@ pub struct Job {
     #[serde(default)]
     pub seed: u64,
     /// User to become before anything measured starts.
-    #[serde(default)]
     pub run_as: Option<RunAs>,
     /// After this long the worker ends everything and reports a failure, in seconds.
     pub timeout_s: f64,
@@ -77,13 +74,8 @@ impl Job {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Work {
-    Builtin {
-        workload: String,
-        /// Its parameters, defaults filled in.
-        params: Params,
-    },
+    Builtin { workload: String, params: Params },
     Command(CommandSpec),
-    /// Work beside spinners, or spinners alone.
     Beside(Box<Beside>),
 }
 
@@ -97,13 +89,10 @@ pub struct RunAs {
     pub home: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     pub schema: u32,
-    /// Why it failed; `None` if it did not.
-    #[serde(default)]
     pub failure: Option<String>,
-    /// The primary value; `None` if it failed.
     pub value: Option<f64>,
     pub unit: String,
     pub better: Better,
@@ -111,14 +100,11 @@ pub struct Outcome {
     pub metrics: BTreeMap<String, Metric>,
     #[serde(default)]
     pub operations: u64,
-    /// Wall time of the measured part, in seconds.
     pub elapsed_s: f64,
-    /// User CPU time of everything the worker started, in seconds.
     pub user_s: f64,
     pub system_s: f64,
     /// Tasks or threads the workload ran.
     pub threads: u32,
-    /// CPUs the tasks were seen to run on.
     pub cpus_ran: CpuSet,
     /// CPUs the worker was allowed to use, read back after binding.
     pub cpus_allowed: CpuSet,
@@ -128,31 +114,13 @@ pub struct Outcome {
     pub notes: BTreeMap<String, String>,
     #[serde(default)]
     pub checks: BTreeMap<String, bool>,
-    #[serde(default)]
     pub output: Option<String>,
 }
 
 impl Outcome {
     /// The outcome of a run that failed before it could measure anything.
     pub fn failed(why: impl Into<String>, unit: &str, better: Better) -> Self {
-        Self {
-            schema: SCHEMA,
-            failure: Some(why.into()),
-            value: None,
-            unit: unit.to_owned(),
-            better,
-            metrics: BTreeMap::new(),
-            operations: 0,
-            elapsed_s: 0.0,
-            user_s: 0.0,
-            system_s: 0.0,
-            threads: 0,
-            cpus_ran: CpuSet::new(),
-            cpus_allowed: CpuSet::new(),
-            samples: Vec::new(),
-            notes: BTreeMap::new(),
-            checks: BTreeMap::new(),
-            output: None,
-        }
+        let (failure, unit) = (Some(why.into()), unit.to_owned());
+        Self { schema: SCHEMA, failure, unit, better, ..Self::default() }
     }
 }

@@ -14,7 +14,6 @@ use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Everything that decides what a study does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     pub schema: u32,
@@ -31,12 +30,10 @@ pub struct Plan {
     pub reference_arm: String,
     pub rows: Vec<PlanRow>,
     /// The user's command, for rows of workload `command`.
-    #[serde(default)]
     pub command: Option<CommandSpec>,
     /// What the rows are, in a plan of `cputime`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cputime: Option<Box<Experiment>>,
-    /// The machine, where it is a simulated one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulation: Option<Box<Simulation>>,
     pub seed: u64,
@@ -45,23 +42,18 @@ pub struct Plan {
     pub orders: Vec<Vec<u16>>,
     pub rules: Rules,
     /// Choices of thread counts still to be made on the data.
-    #[serde(default)]
     pub screening: Option<Screening>,
-    /// The machine's topology when the plan was drawn.
     pub topology: Topology,
-    /// What the reader of the result must know, known before the first run.
     #[serde(default)]
     pub warnings: Vec<Warning>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Comparison {
-    /// SMT really off against on.
     Smt,
-    /// `one-per-core` stands in for off.
     StandIn,
-    /// Plain CPU sets; says nothing about SMT.
+    #[default]
     None,
 }
 
@@ -70,7 +62,6 @@ pub enum Comparison {
 pub struct PlanArm {
     pub label: String,
     pub state: ArmState,
-    /// `kernel`, or the name of a scheduler policy.
     pub scheduler: String,
     pub cpus: CpuSet,
     pub cores: u32,
@@ -78,7 +69,6 @@ pub struct PlanArm {
     pub threads: u32,
     /// Whether SMT is active in it, where the arm itself decides that: `off`, and a boot that was
     /// seen.
-    #[serde(default)]
     pub smt: Option<bool>,
     pub about: String,
 }
@@ -87,7 +77,6 @@ pub struct PlanArm {
 pub struct PlanRow {
     /// Unique label within the plan, like `chat:rooms=20`.
     pub id: String,
-    /// Name of the workload; `command` for a user's own.
     pub workload: String,
     /// Benchmark family, which weighs as one in the suite result.
     pub family: String,
@@ -126,10 +115,11 @@ pub enum CopyRule {
     Fixed(u32),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
     /// By their ratio (log scale); for values above 0.
+    #[default]
     Ratio,
     /// By their difference, in the row's unit; for values that can be 0 or below.
     Raw,
@@ -190,10 +180,11 @@ fn one() -> u32 {
 /// time (0.05 is 5 %).
 pub const DISTURBED_SHARE_MAX: f64 = 0.05;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
     /// Blocks until the intervals are narrow enough or the budget ends.
+    #[default]
     Modern,
     /// A fixed number of blocks chosen by the user.
     Fixed,
@@ -327,7 +318,6 @@ impl Plan {
         self.rules.looks.last().copied().unwrap_or(0)
     }
 
-    /// The fewest blocks after which it could stop.
     pub fn blocks_min(&self) -> u32 {
         self.rules.looks.first().copied().unwrap_or(0)
     }

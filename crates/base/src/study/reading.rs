@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
+    #[default]
     Higher,
     Lower,
 }
@@ -24,12 +25,11 @@ impl Better {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// It ran, and every check held.
+    #[default]
     Ok,
-    /// It failed; that is a result, and `cause` says how.
     Failed,
     /// It ran, but something outside disturbed it, by a criterion fixed beforehand.
     SetAside,
@@ -40,13 +40,11 @@ pub enum Status {
 pub enum Phase {
     /// First run of a row, or after a slow change of the machine: kept, never analysed.
     Warmup,
-    /// Made to choose a thread count; never part of the comparison.
     Screen,
     #[default]
     Study,
 }
 
-/// A number beside the primary value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
     pub value: f64,
@@ -56,14 +54,12 @@ pub struct Metric {
 
 /// One run of one row in one arm. Small, so that a million of them are at hand: what many readings
 /// have in common is shared between them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
     pub schema: u32,
-    /// Number of the reading in its journal, from 0, without gaps.
     pub seq: u64,
     #[serde(default)]
     pub phase: Phase,
-    /// Block, from 0, within its phase.
     pub block: u32,
     /// Number of the arm change this reading was taken in, from 0; readings of one switch share
     /// the state of the machine.
@@ -72,18 +68,15 @@ pub struct Reading {
     /// and only the last complete attempt of a block is analysed.
     pub attempt: u32,
     pub arm: SharedText,
-    /// Row of the plan (a workload with its parameters, placement and threads).
     pub row: SharedText,
     /// Name of the workload; `command` for a user's own.
     pub workload: SharedText,
     #[serde(default)]
     pub params: Arc<Params>,
     pub placement_asked: Placement,
-    /// CPUs the tasks were seen to run on.
     #[serde(default)]
     pub cpus_ran: Arc<CpuSet>,
     pub status: Status,
-    /// Why it failed or was set aside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<SharedText>,
     /// The primary value; `None` if the run failed.
@@ -94,12 +87,9 @@ pub struct Reading {
     pub metrics: Arc<BTreeMap<String, Metric>>,
     #[serde(default)]
     pub operations: u64,
-    /// Wall time of the measured part, in seconds.
     pub elapsed_s: f64,
-    /// User CPU time of the whole run, in seconds.
     pub user_s: f64,
     pub system_s: f64,
-    /// Time stolen by the hypervisor on the CPUs of the arm during the run, in seconds.
     #[serde(default)]
     pub steal_s: f64,
     /// Thread count given to the workload (`{threads}`), or its number of tasks.
@@ -109,15 +99,12 @@ pub struct Reading {
     /// What was measured one after another, in the unit of the value, where the workload keeps it.
     #[serde(default, skip_serializing_if = "nothing")]
     pub samples: Arc<Vec<f64>>,
-    /// Words beside the numbers, by name: the file system, the shell that was run.
     #[serde(default, skip_serializing_if = "no_words")]
     pub notes: Arc<BTreeMap<String, String>>,
     #[serde(default)]
     pub checks: Arc<BTreeMap<String, bool>>,
-    /// The end of the output of a failed command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<SharedText>,
-    /// Entry of `environment.json`.
     pub env: SharedText,
 }
 

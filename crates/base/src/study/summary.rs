@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// `summary.json`. In every ratio, above 1 means *better in that arm* than in the reference.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     pub schema: u32,
     pub machine: String,
@@ -22,29 +22,21 @@ pub struct Summary {
     pub protocol: Protocol,
     pub arms: Vec<PlanArm>,
     pub reference_arm: String,
-    /// Blocks that were complete and analysed.
     pub blocks: u32,
     pub stopped_because: StoppedBecause,
     /// Whether it was stopped before its rule was met: figures, no verdict.
     #[serde(default)]
     pub interim: bool,
     pub margin: f64,
-    /// Half-width asked for.
     pub target: f64,
-    /// One entry per row and arm other than the reference.
     pub rows: Vec<RowEffect>,
-    /// One entry per suite and arm other than the reference; the primary result.
     pub suites: Vec<SuiteEffect>,
-    /// Thread counts chosen by screening, by arm.
     #[serde(default)]
     pub threads_chosen: BTreeMap<String, u32>,
-    /// The answer in one sentence (one per arm other than the reference).
     pub sentences: Vec<String>,
     pub warnings: Vec<Warning>,
-    /// What a simulated machine predicts of SMT, policy by policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prediction: Option<Box<Prediction>>,
-    /// What to boot next, where the study waits for a reboot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_boot: Option<NextBoot>,
 }
@@ -57,11 +49,10 @@ pub struct NextBoot {
     pub block: u32,
     /// Boots still to come, this one included.
     pub boots_left: u32,
-    /// The command that goes on after it, word by word.
     pub resume: Vec<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RowEffect {
     pub row: String,
     pub workload: String,
@@ -81,28 +72,19 @@ pub struct RowEffect {
     /// Effect; above 1 is better in this arm. On the raw scale: the improvement in the row's unit,
     /// above 0 is better. `None` if the row could not be compared.
     pub ratio: Option<f64>,
-    /// Lower end of the unadjusted interval.
     pub low: Option<f64>,
     pub high: Option<f64>,
     /// Nominal coverage of the interval, 0 to 1.
     pub confidence: f64,
-    /// Hodges–Lehmann estimate of the same effect.
     pub hodges_lehmann: Option<f64>,
-    /// p-value of no effect, unadjusted.
     pub p: Option<f64>,
     /// Holm-adjusted p-value over all rows of the study for this arm.
     pub p_adjusted: Option<f64>,
-    /// Effect with the blocks that were set aside included (first attempts), for comparison.
-    #[serde(default)]
     pub ratio_all: Option<f64>,
-    #[serde(default)]
     pub low_all: Option<f64>,
-    #[serde(default)]
     pub high_all: Option<f64>,
     pub blocks: u32,
-    /// Attempts at blocks that were set aside.
     pub blocks_set_aside: u32,
-    /// Runs of this row that failed, in this arm and the reference.
     pub failed: u32,
     pub stopped_because: StoppedBecause,
     /// The verdict on this row, at the margin; `None` where none may be given: of predictions, of
@@ -120,14 +102,11 @@ pub struct SuiteEffect {
     /// Name of the suite; `all` over several families.
     pub suite: String,
     pub arm: String,
-    /// Effect; above 1 is better in this arm.
     pub ratio: Option<f64>,
     pub low: Option<f64>,
     pub high: Option<f64>,
     /// Lower end of the narrower interval, which decides "no material difference".
-    #[serde(default)]
     pub low_90: Option<f64>,
-    #[serde(default)]
     pub high_90: Option<f64>,
     pub rows: u32,
     /// Blocks analysed; the most that any of its rows has.
@@ -141,7 +120,6 @@ pub struct SuiteEffect {
 pub enum Verdict {
     Helps,
     Hurts,
-    /// Any difference is smaller than the margin.
     NoMaterialDifference,
     Inconclusive,
 }
@@ -157,12 +135,11 @@ impl fmt::Display for Verdict {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StoppedBecause {
     /// Every primary row's interval was narrow enough.
     Target,
-    /// The last planned block was done.
     Blocks,
     Budget,
     /// Somebody stopped it; it can be resumed.
@@ -173,5 +150,6 @@ pub enum StoppedBecause {
     Reboot,
     /// No space, or the machine refused; it can be resumed.
     Error,
+    #[default]
     Running,
 }

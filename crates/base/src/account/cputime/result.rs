@@ -8,7 +8,6 @@ use crate::study::summary::StoppedBecause;
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
 
-/// A number with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     pub value: f64,
@@ -26,9 +25,7 @@ pub struct ConditionResult {
     pub spinner_cpus: CpuSet,
     /// Wall time of the work, in seconds: geometric mean over blocks, as all times here.
     pub real_s: Option<f64>,
-    /// User CPU time of the work, in seconds (arithmetic mean).
     pub user_s: Option<f64>,
-    /// System CPU time of the work, in seconds (arithmetic mean).
     pub system_s: Option<f64>,
     /// Wall time over wall time alone in the same block.
     pub slowdown: Option<f64>,
@@ -45,7 +42,6 @@ pub struct ConditionResult {
     pub antt: Option<Estimate>,
     pub blocks: u32,
     pub failed: u32,
-    /// Why the last of them failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
@@ -58,7 +54,6 @@ pub struct SpinnerAlone {
     pub unit: String,
 }
 
-/// The whole result: `cputime --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CputimeSummary {
     pub schema: u32,
@@ -70,7 +65,6 @@ pub struct CputimeSummary {
     pub cpus: Pair,
     pub control: Option<CpuId>,
     pub topology_trust: Trust,
-    /// What the pair is, and what the numbers can say about SMT; for people.
     pub meaning: Vec<String>,
     pub conditions: Vec<ConditionResult>,
     pub spinners_alone: Vec<SpinnerAlone>,
@@ -80,7 +74,6 @@ pub struct CputimeSummary {
     pub blocks_set_aside: u32,
     pub seed: u64,
     pub stopped_because: StoppedBecause,
-    /// That others left no block undisturbed, in a sentence, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub too_busy: Option<String>,
     pub warnings: Vec<Warning>,
@@ -102,7 +95,6 @@ pub struct Factors {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredFactors {
     pub schema: u32,
-    /// When it was measured, in UTC, RFC 3339.
     pub measured_utc: String,
     pub cpu_model: String,
     pub kernel: String,
