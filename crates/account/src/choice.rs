@@ -22,20 +22,16 @@ pub fn start(
     asked: Option<MethodName>,
     effort: Effort,
 ) -> Result<Chosen, Error> {
-    if let Some(name) = asked {
-        let mut method = make(name, root, siblings, effort)?;
-        method.start()?;
-        return Ok(Chosen { method, why: String::new() });
-    }
     let mut why = Vec::new();
     let mut last = None;
-    for name in MethodName::ALL {
-        let started = make(name, root, siblings, effort).and_then(|mut method| {
-            method.start()?;
-            Ok(method)
-        });
-        match started {
-            Ok(method) => return Ok(Chosen { method, why: why.join("; ") }),
+    for name in asked.map_or(MethodName::ALL.to_vec(), |name| vec![name]) {
+        let mut method: Box<dyn Method> = match name {
+            MethodName::Ebpf => Box::new(Ebpf::new(root, siblings.clone())),
+            MethodName::Sampled => Box::new(Sampled::new(root, siblings.clone(), effort)),
+            MethodName::Bounds => Box::new(Bounds::new(root, siblings.clone(), effort)),
+        };
+        match method.start() {
+            Ok(()) => return Ok(Chosen { method, why: why.join("; ") }),
             Err(error) => {
                 why.push(error.to_string());
                 last = Some(error);
@@ -43,17 +39,4 @@ pub fn start(
         }
     }
     Err(last.unwrap_or_else(|| Error::Target("no method is known".to_owned())))
-}
-
-fn make(
-    name: MethodName,
-    root: &Root,
-    siblings: &Siblings,
-    effort: Effort,
-) -> Result<Box<dyn Method>, Error> {
-    match name {
-        MethodName::Ebpf => Ok(Box::new(Ebpf::new(root, siblings.clone()))),
-        MethodName::Sampled => Ok(Box::new(Sampled::new(root, siblings.clone(), effort))),
-        MethodName::Bounds => Ok(Box::new(Bounds::new(root, siblings.clone(), effort))),
-    }
 }

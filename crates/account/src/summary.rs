@@ -16,15 +16,12 @@ use std::collections::BTreeMap;
 const ROWS_MAX: usize = 10_000;
 
 pub struct Findings<'a> {
-    /// Measured, or emulated.
     pub origin: Origin,
     pub target: String,
-    /// What went on.
     pub window: &'a Window,
     pub tasks: Vec<&'a TaskUse>,
     /// Whether it is everybody's.
     pub is_all: bool,
-    /// Their time as the kernel knows it as a whole.
     pub whole: Option<Whole>,
     pub valuation: &'a Valuation,
     /// Why not by a better method; empty for the best.
@@ -84,7 +81,6 @@ pub fn summarise(findings: Findings<'_>) -> AccountSummary {
     }
 }
 
-/// A task and what its time is worth.
 pub fn valued(task: &TaskUse, valuation: &Valuation) -> Task {
     Task {
         pid: task.pid,

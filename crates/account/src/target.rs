@@ -171,7 +171,6 @@ impl Watched {
     }
 }
 
-/// A process and its descendants.
 struct Tree {
     ticks: u64,
     processes: usize,

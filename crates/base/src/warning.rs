@@ -12,6 +12,16 @@ pub struct Warning {
 }
 
 impl Warning {
+    /// A warning, if there is cause for it.
+    pub fn when(
+        cause: bool,
+        kind: &str,
+        text: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Option<Self> {
+        cause.then(|| Self::new(kind, text, remedy))
+    }
+
     pub fn new(kind: &str, text: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { kind: kind.to_owned(), text: text.into(), remedy: remedy.into() }
     }

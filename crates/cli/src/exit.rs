@@ -108,11 +108,9 @@ pub(crate) fn status(error: &anyhow::Error) -> u8 {
                 | Store::NotAStudy { .. }
                 | Store::FleetOccupied { .. }
                 | Store::NotAFleet { .. }
-                | Store::Json { .. }
-                | Store::Journal { .. }
+                | Store::Wrong { .. }
                 | Store::Import { .. }
-                | Store::NotADataset { .. }
-                | Store::Plan { .. } => USAGE,
+                | Store::NotADataset { .. } => USAGE,
                 _ => NOT_POSSIBLE,
             };
         }

@@ -27,7 +27,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Share of attempts that may be set aside before it is a warning.
 const SET_ASIDE_MAX: f64 = 0.1;
 
-/// The readings of one block by row.
 type Block<'a> = BTreeMap<&'a str, &'a Reading>;
 
 /// Analyses the readings of a plan of `cputime`; `None` for another plan.
@@ -64,7 +63,6 @@ pub fn summarise(
     })
 }
 
-/// Analysed blocks, in order.
 fn blocks<'a>(plan: &Plan, readings: &'a [Reading]) -> Vec<Block<'a>> {
     let analysed = Analysed::new(plan, readings);
     let mut blocks: BTreeMap<u32, Block<'a>> = BTreeMap::new();
@@ -235,7 +233,6 @@ fn spinner_words(experiment: &Experiment) -> String {
     }
 }
 
-/// What the pair is, and what the numbers say; sentences for people.
 fn meaning(experiment: &Experiment, topology: &Topology) -> Vec<String> {
     let Pair { work, neighbour, relation } = &experiment.pair;
     let (work, neighbour) = (work.0, neighbour.0);

@@ -70,7 +70,6 @@ pub(crate) fn below(t: f64, degrees: f64) -> f64 {
     if t > 0.0 { 1.0 - tail } else { tail }
 }
 
-/// Density at `t`.
 fn density(t: f64, degrees: f64) -> f64 {
     let log_front = libm::lgamma((degrees + 1.0) / 2.0)
         - libm::lgamma(degrees / 2.0)

@@ -17,11 +17,8 @@ use std::fs::{self, File};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// The plan, written before the first run and never changed.
 pub const PLAN: &str = "plan.json";
-/// Every reading.
 pub const JOURNAL: &str = "journal.jsonl";
-/// Host facts and wall-clock times.
 pub const ENVIRONMENT: &str = "environment.json";
 /// Derived: what came of an experiment of `cputime`.
 pub const CPUTIME: &str = "cputime.json";
@@ -67,7 +64,7 @@ impl Bundle {
             return Err(Error::NotAStudy { folder: folder.to_owned(), file: PLAN });
         }
         let plan = bundle.read_json::<Plan>(PLAN)?;
-        plan.check().map_err(|what| Error::Plan { path: bundle.path(PLAN), what })?;
+        plan.check().map_err(|what| Error::wrong(&bundle.path(PLAN), what))?;
         if plan.reboots() {
             let boots = bundle.environment()?.boots;
             return Ok((bundle, plan.with_boots(&boots)));
@@ -102,11 +99,8 @@ impl Bundle {
 
     /// Reads the environment; empty if the study was broken off before it was written.
     pub fn environment(&self) -> Result<Environment, Error> {
-        if self.path(ENVIRONMENT).exists() {
-            self.read_json(ENVIRONMENT)
-        } else {
-            Ok(Environment::default())
-        }
+        let exists = self.path(ENVIRONMENT).exists();
+        if exists { self.read_json(ENVIRONMENT) } else { Ok(Environment::default()) }
     }
 
     /// Errors: if there is none, it does not read, or it is from a newer version.

@@ -21,11 +21,9 @@ pub const INDEX: &str = "dataset.json";
 /// Longest name of a folder, in bytes; a file system takes 255.
 const NAME_BYTES_MAX: usize = 200;
 
-/// A dataset that is being made.
 #[derive(Debug)]
 pub struct Dataset {
     folder: PathBuf,
-    /// Where it is made.
     temporary: PathBuf,
     tables: Mutex<BTreeMap<String, Size>>,
 }

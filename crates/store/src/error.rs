@@ -1,6 +1,5 @@
 //! What can go wrong with a study's folder.
 
-use coretwin_base::schema::NewerSchema;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -18,15 +17,12 @@ pub enum Error {
         needed_bytes.div_ceil(1024)
     )]
     NoSpace { path: PathBuf, needed_bytes: u64 },
-    #[error("{}: line {line}, column {column}: {what}", path.display())]
-    Json { path: PathBuf, line: usize, column: usize, what: String },
-    /// The plan reads, but cannot be one.
+    /// A record or a journal does not say what it should.
     #[error("{}: {what}", path.display())]
-    Plan { path: PathBuf, what: String },
-    #[error("{}: line {line}: {what}", path.display())]
-    Journal { path: PathBuf, line: usize, what: String },
-    #[error("{}: {newer}", path.display())]
-    Newer { path: PathBuf, newer: NewerSchema },
+    Wrong { path: PathBuf, what: String },
+    /// A bundle is not whole, or a record is from a newer version.
+    #[error("{}: {what}", path.display())]
+    Unusable { path: PathBuf, what: String },
     /// The folder already holds a study.
     #[error(
         "{} already holds a study; go on with it by --resume {}, or choose another folder with --out",
@@ -39,8 +35,6 @@ pub enum Error {
     FleetOccupied { folder: PathBuf },
     #[error("{} holds no fleet: it has no fleet.json; draw one with coretwin fleet plan", folder.display())]
     NotAFleet { folder: PathBuf },
-    #[error("{}: {what}", path.display())]
-    Bundle { path: PathBuf, what: String },
     #[error("cannot compare {}: {why}", path.display())]
     Import { path: PathBuf, why: String },
     #[error(
@@ -65,6 +59,14 @@ impl Error {
             Some(rest) => rest.trim_start_matches([':', ' ', '/']).to_owned(),
             None => text,
         }
+    }
+
+    pub(crate) fn wrong(path: &Path, what: impl Into<String>) -> Self {
+        Self::Wrong { path: path.to_owned(), what: what.into() }
+    }
+
+    pub(crate) fn unusable(path: &Path, what: impl ToString) -> Self {
+        Self::Unusable { path: path.to_owned(), what: what.to_string() }
     }
 
     pub(crate) fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {

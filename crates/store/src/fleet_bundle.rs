@@ -21,7 +21,6 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 
-/// How a bundle's file name ends.
 pub(crate) const ENDING: &str = ".tar.gz";
 const MANIFEST: &str = "manifest.json";
 /// Most bytes of padding behind an archive; tar pads to 10 KiB.
@@ -78,7 +77,6 @@ impl<R: io::Read> io::Read for Digested<R> {
     }
 }
 
-/// How much of a file of a bundle is read.
 fn cap_of(name: &str) -> &'static Cap {
     if name == crate::JOURNAL { &caps::JOURNAL } else { &caps::RECORD }
 }
@@ -150,8 +148,7 @@ impl FleetBundle {
 
     /// Reads a bundle and checks that it is whole: every file is there, has the digest that the
     /// manifest names, and the manifest has the one that the file's name names. What is wrong with the
-    /// lines of its journal, [`Self::readings`] says. Errors: [`Error::Bundle`] with what is wrong,
-    /// [`Error::Newer`] if it is from a newer version.
+    /// lines of its journal, [`Self::readings`] says. Errors: [`Error::Unusable`] with what is wrong.
     pub fn read(path: &Path, extent: Extent) -> Result<Self, Error> {
         let broken = |error: io::Error| broken(path, &error);
         let mut archive = archive_of(path)?;
@@ -175,7 +172,6 @@ impl FleetBundle {
         }
     }
 
-    /// Reads a file of the archive.
     fn take<R: io::Read>(&mut self, entry: tar::Entry<'_, R>, extent: Extent) -> Result<(), Error> {
         let path = self.path.clone();
         let broken = |error: io::Error| broken(&path, &error);
@@ -220,7 +216,7 @@ impl FleetBundle {
     }
 
     fn bad(&self, what: String) -> Error {
-        Error::Bundle { path: self.path.clone(), what }
+        Error::unusable(&self.path, what)
     }
 
     /// A file of it other than its journal, where it has one.
@@ -242,7 +238,6 @@ impl FleetBundle {
     }
 }
 
-/// The archive in a file.
 type Archive = tar::Archive<GzDecoder<io::BufReader<File>>>;
 
 fn archive_of(path: &Path) -> Result<Archive, Error> {
@@ -268,7 +263,7 @@ fn broken(path: &Path, error: &io::Error) -> Error {
         io::ErrorKind::UnexpectedEof => "it is cut off; copy it again from its machine".to_owned(),
         _ => format!("it is damaged or no bundle ({error}); copy it again"),
     };
-    Error::Bundle { path: path.to_owned(), what }
+    Error::unusable(path, what)
 }
 
 /// The manifest, which comes first, and its digest, which must be that in the file's name.
@@ -284,7 +279,7 @@ fn manifest<R: io::Read>(
         whole.then_some((name, text)).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     };
     let (name, text) = first().map_err(|error: io::Error| broken(path, &error))?;
-    let bad = |what: String| Error::Bundle { path: path.to_owned(), what };
+    let bad = |what: String| Error::unusable(path, what);
     if name != MANIFEST {
         return Err(bad(format!("it begins with '{name}' instead of {MANIFEST}")));
     }

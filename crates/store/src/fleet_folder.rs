@@ -19,7 +19,6 @@ use std::io::{self, BufReader, Read as _};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The plan.
 pub const FLEET: &str = "fleet.json";
 /// One file a machine.
 pub const BUNDLES: &str = "bundles";
@@ -67,7 +66,7 @@ impl FleetFolder {
             return Err(Error::NotAFleet { folder: folder.to_owned() });
         }
         let plan: FleetPlan = record(&path, 0, &read_capped(&caps::RECORD, &path)?)?;
-        let bad = |what: String| Error::Plan { path: path.clone(), what };
+        let bad = |what: String| Error::wrong(&path, what);
         plan.check().map_err(bad)?;
         let digested = plan.digested().map_err(|error| bad(error.to_string()))?;
         // A newer program may have written fields that this one does not know; they count too.
@@ -75,7 +74,7 @@ impl FleetFolder {
         {
             return Err(bad(
                 "it was altered since it was drawn (field digest); draw another fleet \
-                            with coretwin fleet plan"
+                 with coretwin fleet plan"
                     .to_owned(),
             ));
         }
@@ -153,7 +152,6 @@ pub fn stamp(plan: &FleetPlan, files: &[PathBuf]) -> String {
     sha256(text.as_bytes())
 }
 
-/// Stands for a file as it is now.
 fn of_file(path: &Path) -> Result<String, Error> {
     let of = fs::metadata(path).map_err(|source| Error::io("read", path, source))?;
     // The kernel's own time of the last change, which nobody can set.

@@ -129,7 +129,6 @@ impl Journal {
         }
     }
 
-    /// Waits until everything appended is on the disk.
     pub fn sync(&mut self) -> Result<(), Error> {
         self.is_there()?;
         self.disk

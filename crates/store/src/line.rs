@@ -39,9 +39,9 @@ fn is_right(line: &[u8]) -> Option<bool> {
     Some(*digits == *format!("{:08x}", crc32fast::hash(object)).as_bytes())
 }
 
-/// How much of a journal is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
+    #[default]
     Whole,
     /// What a report shows: of a run that went well, metrics, CPUs and environment are passed over
     /// and left empty, except of the first such run of each row and arm. They are most of a
@@ -65,10 +65,13 @@ pub enum BadLine {
     Newer(#[from] schema::NewerSchema),
 }
 
-/// Only the version, read first, to tell a newer record from a broken one.
-#[derive(Deserialize)]
-struct Version {
-    schema: u32,
+/// Whether it is the record of a newer version rather than a broken one.
+fn newer(record: &[u8]) -> Option<schema::NewerSchema> {
+    #[derive(Deserialize)]
+    struct Version {
+        schema: u32,
+    }
+    schema::check(serde_json::from_slice::<Version>(record).ok()?.schema).err()
 }
 
 /// Errors: [`BadLine`] naming the field or the column.
@@ -142,13 +145,10 @@ fn no_items() -> &'static RawValue {
 }
 
 /// Values by their text in the journal, so that equal ones are kept once.
+#[derive(Default)]
 struct Shared<T>(HashMap<Box<str>, T>);
 
 impl<T: Clone> Shared<T> {
-    fn new() -> Self {
-        Self(HashMap::new())
-    }
-
     fn get<E>(&mut self, text: &str, make: impl FnOnce(&str) -> Result<T, E>) -> Result<T, E> {
         if let Some(known) = self.0.get(text) {
             return Ok(known.clone());
@@ -172,6 +172,7 @@ impl<T: DeserializeOwned> Shared<Arc<T>> {
     }
 }
 
+#[derive(Default)]
 pub(crate) struct Lines {
     extent: Extent,
     /// Rows and arms of which a run that went well was read in full.
@@ -189,19 +190,7 @@ pub(crate) struct Lines {
 
 impl Lines {
     pub(crate) fn new(extent: Extent) -> Self {
-        Self {
-            extent,
-            met: HashSet::new(),
-            texts: Shared::new(),
-            params: Shared::new(),
-            cpus: Shared::new(),
-            checks: Shared::new(),
-            notes: Shared::new(),
-            no_metrics: Arc::default(),
-            no_samples: Arc::default(),
-            no_cpus: Arc::default(),
-            no_text: SharedText::default(),
-        }
+        Self { extent, ..Self::default() }
     }
 
     /// Reads a line; whether it has a checksum, too. One that is wrong is read again the plain way,
@@ -212,10 +201,7 @@ impl Lines {
         // One that does not come last is by others, and says nothing of their changes.
         let moved = || wire.as_ref().is_ok_and(|wire| wire.checksum.is_some());
         if sum == Some(false) || (sum.is_none() && moved()) {
-            if let Ok(version) = serde_json::from_slice::<Version>(line) {
-                schema::check(version.schema)?;
-            }
-            return Err(BadLine::Altered);
+            return Err(newer(line).map_or(BadLine::Altered, BadLine::Newer));
         }
         let reading = wire.and_then(|wire| self.reading(wire));
         match reading.or_else(|_| serde_json::from_slice::<Reading>(line)) {
@@ -224,10 +210,8 @@ impl Lines {
                 Ok((reading, sum.is_some()))
             }
             Err(error) => {
-                if let Ok(version) = serde_json::from_slice::<Version>(line) {
-                    schema::check(version.schema)?;
-                }
-                Err(BadLine::NotAReading(naming_field(line, &error)))
+                let broken = || BadLine::NotAReading(naming_field(line, &error));
+                Err(newer(line).map_or_else(broken, BadLine::Newer))
             }
         }
     }
@@ -303,14 +287,13 @@ pub(crate) fn record<T: DeserializeOwned>(
     lines: usize,
     bytes: &[u8],
 ) -> Result<T, Error> {
-    if let Ok(Version { schema: found }) = serde_json::from_slice(bytes) {
-        schema::check(found).map_err(|newer| Error::Newer { path: path.to_owned(), newer })?;
+    if let Some(newer) = newer(bytes) {
+        return Err(Error::unusable(path, newer));
     }
-    serde_json::from_slice(bytes).map_err(|error| Error::Json {
-        path: path.to_owned(),
-        line: lines + error.line(),
-        column: error.column(),
-        what: naming_field(bytes, &error),
+    serde_json::from_slice(bytes).map_err(|error| {
+        let (line, column) = (lines + error.line(), error.column());
+        let what = naming_field(bytes, &error);
+        Error::wrong(path, format!("line {line}, column {column}: {what}"))
     })
 }
 

@@ -52,27 +52,22 @@ impl Read {
     /// Refuses a journal of which some lines have a checksum, at the first that has none.
     fn checked(self, path: &Path) -> Result<Self, Error> {
         match self.first {
-            [Some(with), Some(without)] => Err(Error::Journal {
-                path: path.to_owned(),
-                line: without + 1,
-                what: format!(
-                    "it has no field checksum, which line {} has: it was changed or added",
+            [Some(with), Some(without)] => Err(Error::wrong(
+                path,
+                format!(
+                    "line {}: it has no field checksum, which line {} has: it was changed or added",
+                    without + 1,
                     with + 1
                 ),
-            }),
+            )),
             _ => Ok(self),
         }
     }
-}
 
-impl Read {
     /// The same, if it can be the journal at `path` of this plan.
     pub(crate) fn of_plan(self, plan: &Plan, path: &Path) -> Result<Self, Error> {
-        let contradicted = |found: Contradiction| Error::Journal {
-            path: path.to_owned(),
-            line: found.seq as usize + 1,
-            what: found.what,
-        };
+        let contradicted =
+            |Contradiction { seq, what }| Error::wrong(path, format!("line {}: {what}", seq + 1));
         consistency::check(plan, &self.readings).map_err(contradicted).map(|()| self)
     }
 }
@@ -87,7 +82,6 @@ struct Piece {
     bytes: Vec<u8>,
 }
 
-/// A file, piece by piece.
 struct Pieces<R> {
     file: R,
     /// Size of a piece, in bytes; a longer line makes a longer one.
@@ -215,7 +209,7 @@ fn parse(path: &Path, piece: &Piece, lines: &mut Lines) -> Result<Read, Error> {
     for (index, line) in (piece.first_line..).zip(pieces) {
         let whole = line.last() == Some(&b'\n');
         let line = if whole { &line[..line.len() - 1] } else { line };
-        let wrong = |what: String| Error::Journal { path: path.to_owned(), line: index + 1, what };
+        let wrong = |what: String| Error::wrong(path, format!("line {}: {what}", index + 1));
         if line.len() as u64 > caps::LINE.bytes {
             return Err(wrong(caps::LINE.exceeded().to_string()));
         }
@@ -230,9 +224,7 @@ fn parse(path: &Path, piece: &Piece, lines: &mut Lines) -> Result<Read, Error> {
                     reading.seq
                 )));
             }
-            Err(BadLine::Newer(newer)) => {
-                return Err(Error::Newer { path: path.to_owned(), newer });
-            }
+            Err(BadLine::Newer(newer)) => return Err(Error::unusable(path, newer)),
             Err(BadLine::NotAReading(_)) if !whole => read.torn_bytes = line.len(),
             Err(bad) => return Err(wrong(bad.to_string())),
         }

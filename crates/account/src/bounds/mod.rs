@@ -36,12 +36,24 @@ struct Past {
     allowed: Option<Rc<CpuSet>>,
 }
 
+impl Past {
+    fn add(&mut self, spans: Vec<Span>) {
+        let n = spans.len();
+        add_each(self.runs.entry(n).or_insert_with(|| vec![Span::default(); n]), spans);
+    }
+}
+
+fn add_each(sums: &mut [Span], spans: Vec<Span>) {
+    for (sum, span) in sums.iter_mut().zip(spans) {
+        *sum = sum.plus(span);
+    }
+}
+
 #[derive(Debug)]
 pub struct Bounds {
     root: Root,
     siblings: Siblings,
     effort: Effort,
-    /// CPUs of the map.
     anywhere: Rc<CpuSet>,
     roster: Roster,
     past: BTreeMap<Index, Past>,
@@ -92,7 +104,7 @@ impl Bounds {
         if let Some(before) = self.stat.replace(stat.clone()) {
             let busy_s = |cpu| Some((cpu, observed_busy_s(&stat, &before, cpu, length_s)?));
             let by_cpu_s = self.anywhere.iter().filter_map(busy_s).collect();
-            let error_s = ERROR_TICKS / self.roster.hertz().max(1) as f64;
+            let error_s = ERROR_TICKS / self.roster.hertz.max(1) as f64;
             self.add_piece(&Busy { length_s, by_cpu_s, error_s });
         }
         self.roster.end_round();
@@ -103,9 +115,7 @@ impl Bounds {
 
     fn add_piece(&mut self, busy: &Busy) {
         for (core, sum) in self.siblings.cores.iter().zip(&mut self.cores) {
-            for (sum, span) in sum.iter_mut().zip(arithmetic::core_use_s(core, busy)) {
-                *sum = sum.plus(span);
-            }
+            add_each(sum, arithmetic::core_use_s(core, busy));
         }
         let ran: Vec<(Index, Nanos)> =
             self.roster.ran().map(|(index, known)| (index, known.raw())).collect();
@@ -131,13 +141,7 @@ impl Bounds {
             past.allowed = now;
             let places = places.get(&allowed, &self.siblings, busy);
             for run in arithmetic::runs(new_s, places, busy) {
-                let sums = past
-                    .runs
-                    .entry(run.threads_per_core())
-                    .or_insert_with(|| vec![Span::default(); run.threads_per_core()]);
-                for (sum, span) in sums.iter_mut().zip(run.by_busy_s) {
-                    *sum = sum.plus(span);
-                }
+                past.add(run.by_busy_s);
             }
         }
         self.unseen_s += (busy.by_cpu_s.values().sum::<f64>() - seen_s).max(0.0);
@@ -150,12 +154,7 @@ impl Bounds {
         let Some(past) = self.past.remove(&from) else { return };
         let heir = self.past.entry(into).or_default();
         heir.counted += past.counted;
-        for (n, spans) in past.runs {
-            let sums = heir.runs.entry(n).or_insert_with(|| vec![Span::default(); n]);
-            for (sum, span) in sums.iter_mut().zip(spans) {
-                *sum = sum.plus(span);
-            }
-        }
+        past.runs.into_values().for_each(|spans| heir.add(spans));
     }
 
     fn next_piece(&mut self, cost_s: f64) {
@@ -202,7 +201,7 @@ impl Method for Bounds {
         let elapsed_s = (now - self.window_start).as_secs_f64();
         let stat = self.stat.clone().unwrap_or(CpuTimes { cpus: BTreeMap::new(), hertz: 100 });
         let before = self.window_stat.replace(stat.clone());
-        let hertz = self.roster.hertz();
+        let hertz = self.roster.hertz;
         let task = |(index, known): (Index, &crate::roster::Known)| {
             let past = self.past.get(&index)?;
             let runs = past.runs.values().map(|spans| Run { by_busy_s: spans.clone() }).collect();

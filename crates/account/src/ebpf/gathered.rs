@@ -15,7 +15,6 @@ const ENDED_MAX: usize = 10_000;
 const OTHERS: &str = "(others)";
 /// Pairs that are kept; the rarer half is dropped when there are more.
 const PAIRS_MAX: usize = 4096;
-/// Pairs in a window.
 const PAIRS: usize = 64;
 
 #[derive(Debug, Default)]
@@ -40,7 +39,6 @@ enum Identity {
 }
 
 impl Gathered {
-    /// Adds what went on in the next window.
     pub(super) fn add(&mut self, window: overlap::Window) {
         for task in window.tasks {
             let identity = Identity::Thread { tid: task.tid, started_ns: task.started_ns };
@@ -138,7 +136,6 @@ impl Gathered {
         }
     }
 
-    /// One record of it all.
     pub(super) fn window(
         self,
         siblings: &Siblings,

@@ -26,7 +26,6 @@ impl Groups {
         Self { paths, tasks: Tasks::new(root), of_process: BTreeMap::new() }
     }
 
-    /// Asks for the group of a task that ran.
     pub(super) fn learn(&mut self, task: &TaskTime) {
         if self.paths.path(task.cgroup).is_some() || self.of_process.contains_key(&task.tgid) {
             return;

@@ -18,7 +18,6 @@ use gathered::Gathered;
 use groups::Groups;
 use std::time::{Duration, Instant};
 
-/// How often the program is asked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The pid namespace of this process, and what it is called if it is the machine's own
 /// (PROC_PID_INIT_INO, include/linux/proc_ns.h).
@@ -37,7 +36,6 @@ pub struct Ebpf {
 }
 
 impl Ebpf {
-    /// Ready to start on this sibling map.
     pub fn new(root: &Root, siblings: Siblings) -> Self {
         Self {
             root: root.clone(),

@@ -1,7 +1,7 @@
 //! Yields and slowdowns for every kind of core, from what is known of them.
 
 use crate::Error;
-use coretwin_base::account::cputime::result::MeasuredFactors;
+use coretwin_base::account::cputime::result::{Estimate, MeasuredFactors};
 use coretwin_base::account::{Factor, FactorOrigin, Factors, Span};
 use std::collections::BTreeMap;
 
@@ -50,10 +50,7 @@ impl Known {
         Ok(Self { by_busy, origin: FactorOrigin::Given })
     }
 
-    fn measured(
-        estimate: coretwin_base::account::cputime::result::Estimate,
-        from: &MeasuredFactors,
-    ) -> Self {
+    fn measured(estimate: Estimate, from: &MeasuredFactors) -> Self {
         let span = Span {
             value: estimate.value,
             low: estimate.low.unwrap_or(estimate.value).min(estimate.value),
@@ -93,7 +90,6 @@ fn span_of(text: &str) -> Result<Span, String> {
     }
 }
 
-/// The factors of every kind of core.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Valuation {
     /// Those of cores of n CPUs at index n − 1.
@@ -121,7 +117,7 @@ impl Valuation {
                 )));
             }
         }
-        let factors = |n| Factors::of(core_yield, slowdown, n);
+        let factors = |n| factors(core_yield, slowdown, n);
         Ok(Self { by_threads: (1..=n).map(factors).collect() })
     }
 
@@ -136,34 +132,23 @@ impl Valuation {
     }
 }
 
-/// Making factors of what is known.
-trait Complete {
-    fn of(core_yield: Option<&Known>, slowdown: Option<&Known>, threads_per_core: usize) -> Self;
-}
-
-impl Complete for Factors {
-    fn of(core_yield: Option<&Known>, slowdown: Option<&Known>, n: usize) -> Self {
-        let core_yield = core_yield.map_or_else(
-            || {
-                let all_busy = if n > 2 { DEFAULT_YIELD_MORE } else { DEFAULT_YIELD };
-                let by_busy = [(2, DEFAULT_YIELD), (n.max(2), all_busy)].into();
-                along(&by_busy, n, FactorOrigin::Default)
-            },
-            |known| along(&known.by_busy, n, known.origin.clone()),
-        );
-        let slowdown = slowdown.map_or_else(
-            || {
-                let equal = |(k, s): (u32, &Span)| {
-                    let k = f64::from(k);
-                    Span { value: k / s.value, low: k / s.high, high: k / s.low }
-                };
-                let by_busy: Vec<Span> = (1..).zip(&core_yield.by_busy).map(equal).collect();
-                Factor { all_busy: by_busy[n - 1], by_busy, origin: FactorOrigin::FromYield }
-            },
-            |known| along(&known.by_busy, n, known.origin.clone()),
-        );
-        Self { core_yield, slowdown }
-    }
+/// What is known, completed for cores of n CPUs.
+fn factors(core_yield: Option<&Known>, slowdown: Option<&Known>, n: usize) -> Factors {
+    let of_known = |known: &Known| along(&known.by_busy, n, known.origin.clone());
+    let core_yield = core_yield.map(of_known).unwrap_or_else(|| {
+        let all_busy = if n > 2 { DEFAULT_YIELD_MORE } else { DEFAULT_YIELD };
+        let by_busy = [(2, DEFAULT_YIELD), (n.max(2), all_busy)].into();
+        along(&by_busy, n, FactorOrigin::Default)
+    });
+    let slowdown = slowdown.map(of_known).unwrap_or_else(|| {
+        let equal = |(k, s): (u32, &Span)| {
+            let k = f64::from(k);
+            Span { value: k / s.value, low: k / s.high, high: k / s.low }
+        };
+        let by_busy: Vec<Span> = (1..).zip(&core_yield.by_busy).map(equal).collect();
+        Factor { all_busy: by_busy[n - 1], by_busy, origin: FactorOrigin::FromYield }
+    });
+    Factors { core_yield, slowdown }
 }
 
 /// Numbers for k = 1 to n: 1 for one, the known ones, and lines between them.

@@ -74,7 +74,6 @@ fn border(mut sample: Vec<f64>) -> Option<f64> {
     Some(f64::midpoint(gap[0], gap[1]))
 }
 
-/// Classes that grow together.
 struct Classes {
     members: Vec<Vec<usize>>,
     /// Least probability of all that made the class.

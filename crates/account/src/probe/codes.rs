@@ -25,7 +25,6 @@ pub(super) struct Codes {
 }
 
 impl Codes {
-    /// Draws words for so many CPUs.
     pub(super) fn draw(count: usize, random: &mut Stream) -> Self {
         let mut letters = letters(count);
         let mut words: Vec<u64> = Vec::with_capacity(count);
@@ -42,7 +41,6 @@ impl Codes {
         Self { letters, words }
     }
 
-    /// Whether the word has a 1 at that letter.
     pub(super) fn letter(&self, word: usize, letter: u32) -> bool {
         self.words[word] >> letter & 1 == 1
     }

@@ -6,7 +6,8 @@
 //! twenty is an outlier that can be anything: so no single one, however wild, says more than about
 //! six nats, and many ordinary ones outvote it.
 
-use coretwin_base::account::probe::Pair;
+use coretwin_base::account::probe::{Contention, Pair};
+use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_stats::confidence::CONFIDENCE;
 use coretwin_stats::paired::Paired;
 
@@ -60,20 +61,21 @@ impl Compared {
         self.repeats.len()
     }
 
-    /// Fills in ratio, interval, repetitions and confidence.
-    pub(super) fn describe(&self, pair: Pair) -> Pair {
+    pub(super) fn describe(&self, [a, b]: [CpuId; 2], kind: Contention) -> Pair {
         let paired = Paired::new(&self.repeats);
         let mean = paired.map_or(0.0, |paired| paired.mean);
         let (low, high) = paired
             .and_then(|paired| paired.interval(CONFIDENCE, 1.0))
             .unwrap_or((SLOWEST.ln(), 0.0));
         Pair {
+            a,
+            b,
+            kind,
             ratio: mean.exp(),
             low: low.exp(),
             high: high.exp(),
             repeats: self.repeats.len() as u32,
             confidence: probability(self.evidence),
-            ..pair
         }
     }
 }
@@ -101,12 +103,7 @@ mod tests {
         for noise in [-0.02, 0.0, 0.02, 0.01, -0.01] {
             compared.add([0.5_f64.ln() + noise, 0.6_f64.ln() + noise]);
         }
-        let (a, b) =
-            (coretwin_base::machine::cpu_set::CpuId(0), coretwin_base::machine::cpu_set::CpuId(1));
-        let kind = coretwin_base::account::probe::Contention::Ports;
-        let blank =
-            Pair { a, b, kind, ratio: 0.0, low: 0.0, high: 0.0, repeats: 0, confidence: 0.0 };
-        let pair = compared.describe(blank);
+        let pair = compared.describe([CpuId(0), CpuId(1)], Contention::Ports);
         let centre = 0.3_f64.sqrt();
         assert!((pair.ratio - centre).abs() < 1e-9 && pair.low < centre && pair.high > centre);
         assert!(pair.high - pair.low < 0.03 && pair.confidence >= 0.999, "{pair:?}");

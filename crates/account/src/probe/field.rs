@@ -22,16 +22,13 @@ pub(super) enum End {
 /// How one CPU was disturbed.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Tally {
-    /// Rounds in which it was.
     pub(super) disturbed: u32,
     /// Rounds in a row, and when the first of them began.
     streak: u32,
     streak_from_s: f64,
-    /// Whether it was given up.
     pub(super) given_up: bool,
 }
 
-/// What a probe measures with.
 pub(super) struct Field<'m> {
     meter: &'m mut dyn Meter,
     /// Its CPUs; everything else speaks of them by place.
@@ -39,7 +36,6 @@ pub(super) struct Field<'m> {
     budget_s: f64,
     progress: &'m mut dyn FnMut(f64),
     pub(super) tallies: Vec<Tally>,
-    /// Rounds used.
     pub(super) rounds: u32,
     /// Rounds discarded because others ran.
     pub(super) rounds_disturbed: u32,

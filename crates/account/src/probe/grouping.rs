@@ -30,13 +30,11 @@ pub(super) struct Grouping {
 }
 
 impl Grouping {
-    /// Nothing is known of these places yet.
     pub(super) fn new(places: &[usize]) -> Self {
         let single = |place: &usize| ([*place].into_iter().collect(), 1.0);
         Self { open: places.iter().map(single).collect(), ..Self::default() }
     }
 
-    /// Searches until all is known.
     pub(super) fn search(
         &mut self,
         field: &mut Field<'_>,
@@ -115,17 +113,7 @@ impl Grouping {
         let mut passed = Vec::new();
         for ((a, b), compared) in pairs.iter().zip(compared) {
             let (a, b) = (*a.min(b), *a.max(b));
-            let blank = Pair {
-                a: field.cpus[a],
-                b: field.cpus[b],
-                kind,
-                ratio: 0.0,
-                low: 0.0,
-                high: 0.0,
-                repeats: 0,
-                confidence: 0.0,
-            };
-            let pair = compared.describe(blank);
+            let pair = compared.describe([a, b].map(|place| field.cpus[place]), kind);
             let is_one = compared.evidence > 0.0 && compared.len() > 0;
             if is_one {
                 self.merge(a, b, pair.confidence);
@@ -138,7 +126,6 @@ impl Grouping {
         Ok(passed)
     }
 
-    /// Which of the open groups a place is in.
     fn open_group(&self, place: usize) -> Option<usize> {
         self.open.iter().position(|(group, _)| group.contains(&place))
     }

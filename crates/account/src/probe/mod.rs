@@ -36,7 +36,6 @@ pub struct Options {
     pub cpus: CpuSet,
     /// Most time, in seconds of the meter's clock.
     pub budget_s: f64,
-    /// Whether to look for shared caches too.
     pub caches: bool,
     pub seed: u64,
 }
@@ -45,7 +44,6 @@ pub struct Options {
 pub struct Findings {
     pub pairs: Vec<Pair>,
     pub groups: Vec<CpuSet>,
-    /// CPUs that share with no other.
     pub alone: CpuSet,
     pub undecided: CpuSet,
     pub shared: Vec<Shared>,

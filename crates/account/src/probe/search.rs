@@ -23,7 +23,6 @@ const DIFFERENCE: f64 = -0.08;
 /// … and at least this share of what the likeliest makes: siblings of a core are much alike.
 const OF_LIKELIEST: f64 = 0.7;
 
-/// Rounds of a stage.
 pub(super) fn rounds(cpus: usize) -> u32 {
     if cpus < 2 { 0 } else { 2 * codes::letters(cpus) + ALL_ROUNDS }
 }
@@ -35,7 +34,6 @@ struct Observation {
     logs: Vec<Option<f64>>,
 }
 
-/// What a stage saw.
 pub(super) struct Stage {
     /// The pool, by place in the field.
     pool: Vec<usize>,
@@ -45,7 +43,6 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Measures a pool.
     pub(super) fn measure(
         field: &mut Field<'_>,
         kind: Contention,
@@ -188,7 +185,6 @@ impl Stage {
     }
 }
 
-/// A pool, parted.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     /// Places, and the probability that they are free of all others of the pool.

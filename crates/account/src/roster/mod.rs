@@ -103,12 +103,12 @@ impl Known {
     }
 }
 
-/// Every thread that is known.
 #[derive(Debug)]
 pub(crate) struct Roster {
     tasks: Tasks,
     has_run_times: bool,
-    hertz: u64,
+    /// Ticks of USER_HZ per second.
+    pub(crate) hertz: u64,
     /// Own process, which is not work of the machine that is looked at.
     own: Option<u32>,
     known: BTreeMap<Index, Known>,
@@ -131,7 +131,6 @@ pub(crate) struct Roster {
 }
 
 impl Roster {
-    /// Knows nobody yet.
     pub(crate) fn new(root: &Root) -> Self {
         let tasks = Tasks::new(root);
         Self {
@@ -151,11 +150,6 @@ impl Roster {
             cpu_lists: BTreeMap::new(),
             missed: 0,
         }
-    }
-
-    /// Ticks of USER_HZ per second.
-    pub(crate) fn hertz(&self) -> u64 {
-        self.hertz
     }
 
     /// From now on files of run times are kept open, as many as this process may have: to read one again
@@ -492,7 +486,6 @@ impl Roster {
     }
 }
 
-/// CPU time of this thread so far.
 pub(crate) fn cpu_s() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9

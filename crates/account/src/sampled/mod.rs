@@ -33,10 +33,8 @@ const GLANCE_EVERY: Duration = Duration::from_millis(20);
 const GLANCED: usize = 64;
 /// For so many looks a thread that ran is read at each, but not for longer than some seconds.
 const AWAKE_LOOKS: u32 = 100;
-/// Pairs in a window.
 const PAIRS: usize = 64;
 
-/// How much may be spent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Effort {
     /// Most CPU time of the looks, as a share of one CPU; the glances have half as much more, reading
@@ -83,7 +81,6 @@ pub struct Sampled {
 }
 
 impl Sampled {
-    /// Ready to start on this sibling map.
     pub fn new(root: &Root, siblings: Siblings, effort: Effort) -> Self {
         let now = Instant::now();
         Self {
@@ -137,7 +134,7 @@ impl Sampled {
                 Residue { unseen: (told - seen).max(0.0), mistaken: (seen - told).max(0.0) };
             Some((cpu, residue))
         };
-        self.tally.siblings().cpus().iter().filter_map(residue).collect()
+        self.tally.siblings.cpus().iter().filter_map(residue).collect()
     }
 }
 
@@ -212,30 +209,30 @@ impl Method for Sampled {
         let mut tids = BTreeMap::new();
         for (index, known) in self.roster.ran() {
             tids.insert(index, known.tid);
-            let task = known.task_use(self.roster.hertz());
+            let task = known.task_use(self.roster.hertz);
             let runs = self.tally.runs(index, task.raw_s, task.last_cpu, &residues);
             tasks.push(TaskUse { runs, ..task });
         }
         let cores = self.tally.cores(elapsed_s, cpu_use, &residues);
-        let cpus = self.tally.siblings().cpus();
+        let cpus = self.tally.siblings.cpus();
         let busy_s: f64 = cores.iter().flat_map(|core| &core.by_cpu).map(|cpu| cpu.busy_s).sum();
         let tasks_s = tasks.iter().map(|task| task.raw_s).sum::<f64>();
         let told = stat.since(before.as_ref().unwrap_or(&stat), &cpus);
         let window = Window {
             method: MethodName::Sampled,
             elapsed_s,
-            siblings: self.tally.siblings().clone(),
+            siblings: self.tally.siblings.clone(),
             cores,
             tasks,
             pairs: self.tally.pairs(|index| tids.get(&index).copied(), PAIRS),
-            clash_s: Some(self.tally.clash_s()),
+            clash_s: Some(self.tally.clash_s),
             unseen: Unseen {
                 busy_s: (busy_s - tasks_s).max(0.0),
                 lost: self.roster.missed,
                 notes: Vec::new(),
             },
             balance: balance_of_stat(told, cpus.len(), elapsed_s, tasks_s),
-            looks: self.tally.looks(),
+            looks: self.tally.looks,
         };
         self.stat = Some(stat);
         self.tally = Tally::new(window.siblings.clone());

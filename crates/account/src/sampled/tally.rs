@@ -60,17 +60,17 @@ impl Looks {
 
 #[derive(Debug)]
 pub(crate) struct Tally {
-    siblings: Siblings,
+    pub(super) siblings: Siblings,
     core_of: BTreeMap<CpuId, usize>,
     tasks: BTreeMap<Index, BTreeMap<CpuId, OnCpu>>,
     busy_s: BTreeMap<CpuId, f64>,
     /// By core and k = 0 to n.
     cores_s: Vec<Vec<f64>>,
     pairs: BTreeMap<(Index, Index), f64>,
-    clash_s: f64,
+    pub(super) clash_s: f64,
     elapsed_s: f64,
     squares: f64,
-    looks: u64,
+    pub(super) looks: u64,
 }
 
 impl Tally {
@@ -90,18 +90,6 @@ impl Tally {
             squares: 0.0,
             looks: 0,
         }
-    }
-
-    pub(crate) fn looks(&self) -> u64 {
-        self.looks
-    }
-
-    pub(crate) fn siblings(&self) -> &Siblings {
-        &self.siblings
-    }
-
-    pub(crate) fn clash_s(&self) -> f64 {
-        self.clash_s
     }
 
     /// Share of the time in which a CPU was seen busy.

@@ -4,7 +4,6 @@ use super::records::{NothingInCommon, StudyRecords};
 use crate::study::phrase::listed;
 use coretwin_base::study::plan::{Plan, PlanRow};
 
-/// Rows and arms of both studies.
 pub(super) struct Common {
     /// Index of each common row in the two plans, in the order of the first.
     pub(super) rows: Vec<[usize; 2]>,

@@ -4,7 +4,6 @@ use super::records::StudyRecords;
 use coretwin_base::machine::environment::Environment;
 use std::collections::BTreeSet;
 
-/// Most characters of a name.
 const LENGTH_MAX: usize = 20;
 
 /// The kernel release, else the machine, the host, the processor or the folder, whichever is the

@@ -7,7 +7,9 @@ use super::side::{Series, Side, turned};
 use crate::study::rows::from_scale;
 use crate::study::suites;
 use crate::verdict;
-use coretwin_base::study::comparison::{EffectChange, StudyComparison, SuiteChange, ValueChange};
+use coretwin_base::study::comparison::{
+    Contrast, EffectChange, StudyComparison, SuiteChange, ValueChange,
+};
 use coretwin_base::study::plan::{PlanRow, Scale};
 use coretwin_base::study::reading::Better;
 use coretwin_base::study::summary::SuiteEffect;
@@ -31,7 +33,6 @@ impl Suite {
     }
 }
 
-/// Fills in every line.
 pub(super) fn fill(
     comparison: &mut StudyComparison,
     sides: &[Side<'_>; 2],
@@ -116,22 +117,21 @@ impl Lines<'_> {
                 _ => effect,
             }
         };
-        SuiteChange {
-            effects: [effect(0), effect(1)],
-            interaction: contrast(
-                [0, 1].map(|side: usize| self.sides[side].suite_mean(&suite.of(columns, side))),
-                Scale::Ratio,
-                self.margin(Scale::Ratio, None, self.gate.effect(&suite.rows(), arm)),
-            ),
-        }
+        let allowed = self.gate.effect(&suite.rows(), arm);
+        let interaction = self.suite_contrast(columns, suite, allowed);
+        SuiteChange { effects: [effect(0), effect(1)], interaction }
+    }
+
+    fn suite_contrast(&self, columns: &Columns, suite: &Suite, allowed: bool) -> Contrast {
+        let mean = |side: usize| self.sides[side].suite_mean(&suite.of(columns, side));
+        contrast([mean(0), mean(1)], Scale::Ratio, self.margin(Scale::Ratio, None, allowed))
     }
 
     fn value(&self, columns: &Columns, row: usize, arm: usize) -> ValueChange {
         let rule = self.rule(row);
-        let values = columns[row].each_ref().map(|series| {
-            let mean = turned(series.mean?.mean, rule.better);
-            Some(from_scale(mean, rule.scale))
-        });
+        let means = columns[row].each_ref().map(|series| series.mean);
+        let values =
+            means.map(|mean| Some(from_scale(turned(mean?.mean, rule.better), rule.scale)));
         let margin = self.margin(rule.scale, values[0], self.gate.value(&[row], arm));
         ValueChange {
             name: rule.id.clone(),
@@ -141,11 +141,7 @@ impl Lines<'_> {
             unit: rule.unit.clone(),
             better: rule.better,
             scale: rule.scale,
-            contrast: contrast(
-                columns[row].each_ref().map(|series| series.mean),
-                rule.scale,
-                margin,
-            ),
+            contrast: contrast(means, rule.scale, margin),
         }
     }
 
@@ -159,11 +155,7 @@ impl Lines<'_> {
             unit: String::new(),
             better: Better::Higher,
             scale: Scale::Ratio,
-            contrast: contrast(
-                [0, 1].map(|side: usize| self.sides[side].suite_mean(&suite.of(columns, side))),
-                Scale::Ratio,
-                self.margin(Scale::Ratio, None, allowed),
-            ),
+            contrast: self.suite_contrast(columns, suite, allowed),
         }
     }
 

@@ -61,14 +61,9 @@ pub fn compare_as(
         reference_arm: common.arms[0].clone(),
         margin,
         confidence: confidence::CONFIDENCE,
-        suites: Vec::new(),
-        effects: Vec::new(),
-        value_suites: Vec::new(),
-        values: Vec::new(),
         facts,
         facts_same,
-        sentences: Vec::new(),
-        warnings: Vec::new(),
+        ..StudyComparison::default()
     };
     lines::fill(&mut comparison, &sides, &common, &gate);
     comparison.warnings = warnings::write(&comparison, &sides, &common, &gate, margins);

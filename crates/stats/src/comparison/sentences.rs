@@ -30,33 +30,25 @@ struct Answer<'a> {
 
 impl<'a> Answer<'a> {
     fn new(comparison: &'a StudyComparison, arm: &'a str) -> Option<Self> {
-        let has_result = |contrast: &Contrast| contrast.ratio.is_some();
-        let mut suites = comparison.suites.iter().rev();
-        let suite = suites
-            .find(|line| line.effects[0].arm == arm && has_result(&line.interaction))
-            .map(|line| Self {
-                arm,
-                subject: subject(&line.effects[0].suite),
-                scale: Scale::Ratio,
-                unit: "",
-                effects: line.effects.each_ref().map(|effect| effect.ratio),
-                blocks: line.effects.each_ref().map(|effect| effect.blocks),
-                interaction: &line.interaction,
-            });
-        let mut rows = comparison.effects.iter();
-        suite.or_else(|| {
-            rows.find(|line| line.effects[0].arm == arm && has_result(&line.interaction)).map(
-                |line| Self {
-                    arm,
-                    subject: line.effects[0].row.clone(),
-                    scale: line.effects[0].scale,
-                    unit: &line.effects[0].unit,
-                    effects: line.effects.each_ref().map(|effect| effect.ratio),
-                    blocks: line.effects.each_ref().map(|effect| effect.blocks),
-                    interaction: &line.interaction,
-                },
-            )
-        })
+        let suites = comparison.suites.iter().rev().map(|line| Self {
+            arm: &line.effects[0].arm,
+            subject: subject(&line.effects[0].suite),
+            scale: Scale::Ratio,
+            unit: "",
+            effects: line.effects.each_ref().map(|effect| effect.ratio),
+            blocks: line.effects.each_ref().map(|effect| effect.blocks),
+            interaction: &line.interaction,
+        });
+        let rows = comparison.effects.iter().map(|line| Self {
+            arm: &line.effects[0].arm,
+            subject: line.effects[0].row.clone(),
+            scale: line.effects[0].scale,
+            unit: &line.effects[0].unit,
+            effects: line.effects.each_ref().map(|effect| effect.ratio),
+            blocks: line.effects.each_ref().map(|effect| effect.blocks),
+            interaction: &line.interaction,
+        });
+        suites.chain(rows).find(|one| one.arm == arm && one.interaction.ratio.is_some())
     }
 
     fn text(&self, comparison: &StudyComparison) -> String {

@@ -49,7 +49,6 @@ impl Series {
         Self { mean, count: if mean.is_some() { count } else { 0 }, ..Self::default() }
     }
 
-    /// Whether it can be part of a suite.
     pub(super) fn is_present(&self) -> bool {
         self.mean.is_some() && (self.blocks.is_empty() || suites::is_present(&self.blocks))
     }
@@ -74,7 +73,6 @@ impl<'a> Side<'a> {
         self.plan.rules.protocol == Protocol::Article2003
     }
 
-    /// The row's entry in the study's own summary.
     pub(super) fn row_effect(&self, row: usize, arm: usize) -> Option<&RowEffect> {
         let (row, arm) = (&self.plan.rows[self.rows[row]], &self.plan.arms[self.arms[arm]]);
         self.summary.rows.iter().find(|effect| effect.row == row.id && effect.arm == arm.label)
@@ -120,7 +118,6 @@ impl<'a> Side<'a> {
         self.summary.rows.iter().find(|effect| effect.row == *id)?.value_reference
     }
 
-    /// The mean of these series over the rows of a suite.
     pub(super) fn suite<'s>(&self, weighed: &[(&'s Series, f64)]) -> Option<Paired> {
         if self.is_2003() {
             return None;

@@ -61,13 +61,12 @@ impl Writer<'_> {
     }
 
     fn same_study(&self) -> Option<Warning> {
-        self.gate.same_study.then(|| {
-            Warning::new(
-                "same-study",
-                "both folders hold the same study, compared with itself",
-                "Nothing here is independent, so there is no verdict. Give the folders of two studies.",
-            )
-        })
+        Warning::when(
+            self.gate.same_study,
+            "same-study",
+            "both folders hold the same study, compared with itself",
+            "Nothing here is independent, so there is no verdict. Give the folders of two studies.",
+        )
     }
 
     fn protocols(&self) -> Vec<Warning> {
@@ -118,7 +117,6 @@ impl Writer<'_> {
         warnings
     }
 
-    /// Rows that did other work under the same label.
     fn works(&self) -> Option<Warning> {
         let differing = self.common.rows.iter().zip(&self.gate.works).filter(|(_, same)| !**same);
         let plans = self.records().map(|records| records.plan);
@@ -149,7 +147,6 @@ impl Writer<'_> {
         )
     }
 
-    /// Rows of one label in different units.
     fn unlike(&self) -> Option<Warning> {
         let plans = self.records().map(|records| records.plan);
         let texts: Vec<String> = self
@@ -173,15 +170,12 @@ impl Writer<'_> {
     fn reference(&self) -> Option<Warning> {
         let [a, b] = self.comparison.studies.each_ref().map(|study| &study.reference_arm);
         let used = &self.comparison.reference_arm;
-        (a != b || a != used).then(|| {
-            Warning::new(
-                "reference-differs",
-                format!(
-                    "the studies' own reference arms are {a} and {b}; here it is {used} in both"
-                ),
-                "Numbers may look different from those of the studies' own reports.",
-            )
-        })
+        Warning::when(
+            a != b || a != used,
+            "reference-differs",
+            format!("the studies' own reference arms are {a} and {b}; here it is {used} in both"),
+            "Numbers may look different from those of the studies' own reports.",
+        )
     }
 
     fn unfinished(&self) -> Vec<Warning> {
@@ -219,15 +213,14 @@ impl Writer<'_> {
         let decides =
             |study: &ComparedStudy| matches!(study.protocol, Protocol::Modern | Protocol::Fixed);
         let both = self.comparison.studies.iter().all(decides);
-        (both && fewest < BLOCKS_MIN).then(|| {
-            Warning::new(
-                "few-blocks",
-                format!("the studies have {} and {} blocks", blocks[0], blocks[1]),
-                format!(
-                    "Below {BLOCKS_MIN} blocks one odd run moves the result and intervals are wide."
-                ),
-            )
-        })
+        Warning::when(
+            both && fewest < BLOCKS_MIN,
+            "few-blocks",
+            format!("the studies have {} and {} blocks", blocks[0], blocks[1]),
+            format!(
+                "Below {BLOCKS_MIN} blocks one odd run moves the result and intervals are wide."
+            ),
+        )
     }
 
     fn arms(&self) -> Vec<Warning> {
@@ -278,7 +271,6 @@ impl Writer<'_> {
         of_some("threads-differ", "thread counts differ", &texts, remedy)
     }
 
-    /// Machines that differ, or are not known.
     fn environment(&self) -> Option<Warning> {
         let [first, second] = self.heads();
         let unknown: Vec<&str> = [first, second]
@@ -305,35 +297,30 @@ impl Writer<'_> {
     }
 }
 
-/// A warning of some things, if there are any.
 fn of_some(kind: &str, what: &str, things: &[String], remedy: &str) -> Option<Warning> {
     let text = || format!("{what}: {}", listed(things));
     (!things.is_empty()).then(|| Warning::new(kind, text(), remedy))
 }
 
-/// That the margins of two `studies` or `fleets` differ, if so.
 pub(crate) fn margin_differs(what: &str, margins: [f64; 2], used: f64) -> Option<Warning> {
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
     let [a, b] = margins.map(percent);
-    (margins[0] != margins[1]).then(|| {
-        Warning::new(
-            "margin-differs",
-            format!("the {what}' margins are {a} and {b}; here it is {}", percent(used)),
-            "To set another, add --margin.",
-        )
-    })
+    Warning::when(
+        margins[0] != margins[1],
+        "margin-differs",
+        format!("the {what}' margins are {a} and {b}; here it is {}", percent(used)),
+        "To set another, add --margin.",
+    )
 }
 
-/// That more than one of the facts that matter most differs, if so.
 pub(crate) fn machines_differ(what: &str, foremost: &[String]) -> Option<Warning> {
-    (foremost.len() > 1).then(|| {
-        Warning::new(
-            "machines-differ",
-            format!("more than one thing differs between the {what}: {}", listed(foremost)),
-            "A change cannot be put down to any one of them. To find out which, change one thing at a \
-             time.",
-        )
-    })
+    Warning::when(
+        foremost.len() > 1,
+        "machines-differ",
+        format!("more than one thing differs between the {what}: {}", listed(foremost)),
+        "A change cannot be put down to any one of them. To find out which, change one thing at a \
+         time.",
+    )
 }
 
 /// What is compared where not all of it was measured; `None` of a fleet whose machines differ in it.
@@ -359,7 +346,6 @@ pub(crate) fn of_origins(sides: [(&str, Option<Origin>); 2]) -> Option<Warning> 
     Some(Warning::new("origin", text, remedy))
 }
 
-/// What a study compares.
 pub(crate) fn kind(comparison: Comparison) -> &'static str {
     match comparison {
         Comparison::Smt => "SMT off with on",

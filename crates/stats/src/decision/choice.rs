@@ -196,7 +196,6 @@ impl<'a> Voice<'a> {
     }
 }
 
-/// An arm with what it is.
 fn named(plan: &Plan, label: &str) -> String {
     let Some(arm) = plan.arm(label) else { return label.to_owned() };
     let about = match arm.state {

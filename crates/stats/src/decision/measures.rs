@@ -24,7 +24,6 @@ pub(super) fn is_present(measure: Measure, plan: &Plan, readings: &[Reading]) ->
     }
 }
 
-/// How a measure is taken from the readings of a plan.
 pub(super) struct Taken<'a> {
     measure: Measure,
     /// By arm: what the rate is divided by.
@@ -96,7 +95,6 @@ impl<'a> Taken<'a> {
     }
 }
 
-/// Packages that the arm's CPUs lie on.
 fn packages(plan: &Plan, arm: &PlanArm) -> usize {
     let of_arm = plan.topology.cpus.iter().filter(|cpu| arm.cpus.contains(cpu.cpu));
     of_arm.map(|cpu| cpu.package).collect::<BTreeSet<_>>().len()

@@ -54,7 +54,6 @@ pub fn decide(
     Some(Decision { reference: plan.reference_arm.clone(), worth, prices, choice })
 }
 
-/// The readings of a study by one measure.
 struct Measured {
     plan: Plan,
     blocks: Blocks,

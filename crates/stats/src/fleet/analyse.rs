@@ -17,7 +17,6 @@ use coretwin_base::shared_text::SharedText;
 use coretwin_base::study::plan::Scale;
 use std::collections::BTreeMap;
 
-/// Most machines of a group whose own effects are kept for a figure.
 const POINTS_MAX: usize = 24;
 /// A machine is unlike the others where that would happen by chance to one group in twenty.
 const LEVEL: f64 = 0.05;
@@ -72,11 +71,7 @@ fn facts(fleet: &Fleet, machines: &[&Member], margin: f64) -> FleetSummary {
         origin: Origin::common(machines.iter().map(|member| member.origin)),
         margin,
         confidence: confidence::CONFIDENCE,
-        suites: Vec::new(),
-        effects: Vec::new(),
-        outliers: Vec::new(),
-        sentences: Vec::new(),
-        warnings: Vec::new(),
+        ..FleetSummary::default()
     }
 }
 
@@ -105,14 +100,11 @@ struct Analysis<'a> {
 
 impl Analysis<'_> {
     fn effects(&mut self, groups: &Groups<'_>, looks_for_outliers: bool) -> Vec<FleetEffect> {
-        let mut effects: Vec<FleetEffect> = Vec::with_capacity(groups.len());
-        for (key, ones) in groups {
-            let mut effect = self.effect(key, ones);
-            if looks_for_outliers {
-                effect.outliers = self.look(key, ones);
-            }
-            effects.push(effect);
-        }
+        let effect = |(key, ones): (&Key<'_>, &Vec<One>)| FleetEffect {
+            outliers: if looks_for_outliers { self.look(key, ones) } else { 0 },
+            ..self.effect(key, ones)
+        };
+        let mut effects: Vec<FleetEffect> = groups.iter().map(effect).collect();
         // Groups of one model and arm follow each other.
         let same = |a: &FleetEffect, b: &FleetEffect| {
             (a.origin, &a.cpu_model, &a.arm, &a.reference)

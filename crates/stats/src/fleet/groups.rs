@@ -26,7 +26,6 @@ pub(super) struct Key<'a> {
     pub(super) scale: Scale,
 }
 
-/// What one machine found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct One {
     /// Its place among the fleet's machines.
@@ -70,7 +69,6 @@ pub(super) fn compares(members: &[Member]) -> Comparison {
     if kinds.all(|kind| kind == first) { first } else { Comparison::None }
 }
 
-/// The largest margin of their plans.
 pub(super) fn largest_margin(members: &[Member]) -> f64 {
     members.iter().map(|member| member.margin).fold(0.0, f64::max)
 }

@@ -19,7 +19,6 @@ const LEVELS: u32 = 32;
 /// Halvings that find a quantile.
 const STEPS: u32 = 50;
 
-/// A mixture of normal distributions.
 #[derive(Debug, Clone)]
 pub struct Prediction {
     parts: Vec<Part>,
@@ -85,7 +84,6 @@ impl Prediction {
     }
 }
 
-/// Probability that a standard normal number is at most x.
 fn normal_cdf(x: f64) -> f64 {
     0.5 * libm::erfc(-x / std::f64::consts::SQRT_2)
 }

@@ -68,7 +68,6 @@ fn sentence(summary: &FleetSummary, effect: &FleetEffect) -> String {
     )
 }
 
-/// Most models that the sentence names.
 const MODELS_NAMED: usize = 6;
 
 /// Of an effect over all models: each by itself, for decisions model by model.
@@ -94,7 +93,6 @@ fn by_model(summary: &FleetSummary, over_all: &FleetEffect) -> String {
     format!(" By model: {}{more}.", named[..named.len().min(MODELS_NAMED)].join("; "))
 }
 
-/// An effect on its scale, with its direction.
 pub(super) fn amount(scale: Scale, unit: &str, value: f64) -> String {
     match scale {
         Scale::Ratio => signed_percent(value),

@@ -33,23 +33,16 @@ pub fn analyse_predicted(
         protocol: plan.rules.protocol,
         arms: plan.arms.clone(),
         reference_arm: plan.reference_arm.clone(),
-        blocks: 0,
         stopped_because: stopped,
-        interim: false,
         margin: plan.rules.margin,
         target: plan.rules.target,
-        rows: Vec::new(),
-        suites: Vec::new(),
-        threads_chosen: if plan.screening.is_some() {
-            crate::screening::choose_threads(plan, readings)
-        } else {
-            BTreeMap::new()
-        },
-        sentences: Vec::new(),
         warnings: plan.warnings.clone(),
         prediction: prediction.map(Box::new),
-        next_boot: None,
+        ..Summary::default()
     };
+    if plan.screening.is_some() {
+        summary.threads_chosen = crate::screening::choose_threads(plan, readings);
+    }
     let facts = Facts::new(plan, readings);
     if plan.rules.protocol == Protocol::Article2003 {
         protocol_2003::fill(&mut summary, plan, readings, &facts);
@@ -80,11 +73,7 @@ pub fn analyse_predicted(
 fn is_interim(plan: &Plan, readings: &[Reading], summary: &Summary) -> bool {
     match summary.stopped_because {
         StoppedBecause::Target | StoppedBecause::Blocks | StoppedBecause::Budget => false,
-        StoppedBecause::Interrupted
-        | StoppedBecause::Busy
-        | StoppedBecause::Reboot
-        | StoppedBecause::Error
-        | StoppedBecause::Running => {
+        _ => {
             let look = super::look(plan, readings);
             let narrow = plan.rules.protocol == Protocol::Modern && look.satisfied && look.due;
             !narrow && summary.blocks < plan.blocks_max()

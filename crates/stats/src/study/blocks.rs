@@ -23,7 +23,6 @@ pub(crate) enum Cell {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Attempt {
-    /// Block, from 0.
     pub(super) block: u32,
     pub(super) attempt: u32,
     /// One cell for each arm and row, arm by arm.
@@ -42,7 +41,6 @@ impl Attempt {
     }
 }
 
-/// The blocks of a study.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     /// Blocks to analyse, by number: the last complete attempt of each, unless it was set aside.
@@ -51,7 +49,6 @@ pub(crate) struct Blocks {
     pub(super) first: Vec<Attempt>,
     /// Attempts at blocks that were complete or set aside.
     pub(super) attempts: u32,
-    /// Attempts that were set aside.
     pub(super) set_aside: u32,
     /// Blocks of which every attempt was set aside.
     pub(super) lost: u32,

@@ -4,7 +4,7 @@ use super::blocks::{LARGEST, Labels, scaled};
 use crate::confidence;
 use coretwin_base::study::plan::Plan;
 use coretwin_base::study::reading::{Phase, Reading, Status};
-use coretwin_base::study::summary::{RowEffect, StoppedBecause};
+use coretwin_base::study::summary::RowEffect;
 use coretwin_base::warning::Warning;
 use std::collections::BTreeMap;
 
@@ -20,7 +20,6 @@ pub(super) struct Run {
 pub(super) struct Facts {
     /// By arm and row.
     runs: BTreeMap<(usize, usize), Run>,
-    /// Runs that failed.
     pub(super) failures: Failures,
 }
 
@@ -117,23 +116,8 @@ pub(super) fn blank(plan: &Plan, facts: &Facts, row: usize, arm: usize) -> RowEf
         better: rule.better,
         scale: rule.scale,
         arm: plan.arms[arm].label.clone(),
-        value_reference: None,
-        value_arm: None,
-        ratio: None,
-        low: None,
-        high: None,
         confidence: confidence::CONFIDENCE,
-        hodges_lehmann: None,
-        p: None,
-        p_adjusted: None,
-        ratio_all: None,
-        low_all: None,
-        high_all: None,
-        blocks: 0,
-        blocks_set_aside: 0,
         failed: facts.failures.count(arm, row) + facts.failures.count(reference, row),
-        stopped_because: StoppedBecause::Running,
-        verdict: None,
-        blocks_needed: None,
+        ..RowEffect::default()
     }
 }

@@ -37,7 +37,6 @@ pub struct LookCell {
     pub half_width: Option<f64>,
 }
 
-/// Looks at the readings so far.
 pub fn look(plan: &Plan, readings: &[Reading]) -> Look {
     let blocks = Blocks::new(plan, readings);
     let blocks_complete = blocks.analysed.len() as u32;

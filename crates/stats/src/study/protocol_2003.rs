@@ -19,7 +19,6 @@ use std::collections::BTreeMap;
 /// Values by arm and row, then by run (the reading's block); of a run made again, the last attempt.
 type Runs = BTreeMap<(usize, usize), BTreeMap<u32, (u32, f64)>>;
 
-/// How runs become one figure.
 #[derive(Clone, Copy)]
 enum Mean {
     Arithmetic,
@@ -106,18 +105,17 @@ fn not_converged(plan: &Plan, runs: &Runs) -> Option<Warning> {
             cells.push(format!("{} in {} ({:.1} %)", row.id, arm.label, spread * 100.0));
         }
     }
-    (!cells.is_empty()).then(|| {
-        Warning::new(
-            "convergence",
-            format!(
-                "these rows did not converge: their runs lie further apart than {} % of their mean: {}",
-                plan.rules.margin * 100.0,
-                cells.join(", ")
-            ),
-            "Differences of that size mean nothing here. Quieten the machine and measure again, or \
-             ask without --protocol for intervals.",
-        )
-    })
+    Warning::when(
+        !cells.is_empty(),
+        "convergence",
+        format!(
+            "these rows did not converge: their runs lie further apart than {} % of their mean: {}",
+            plan.rules.margin * 100.0,
+            cells.join(", ")
+        ),
+        "Differences of that size mean nothing here. Quieten the machine and measure again, or \
+         ask without --protocol for intervals.",
+    )
 }
 
 fn collect(plan: &Plan, readings: &[Reading]) -> Runs {

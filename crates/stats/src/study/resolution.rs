@@ -23,7 +23,6 @@ const UNITS_MAX: f64 = 5.0;
 /// A value with more digits than these after its first is exact, or finer than anything measured.
 const DIGITS_MAX: usize = 6;
 
-/// The coarseness of one row's values in one arm.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(crate) struct Resolution {
     /// Step between values on the scale of the analysis; 0 where there is none to be seen.

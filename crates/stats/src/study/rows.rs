@@ -61,7 +61,6 @@ impl Differences {
         Self { paired, widening: widening(plan, differences.len()), differences, values }
     }
 
-    /// Hodges–Lehmann estimate of the effect, as shown.
     pub(super) fn hodges_lehmann(&self, scale: Scale) -> Option<f64> {
         let present: Vec<f64> = self.differences.iter().flatten().copied().collect();
         Some(from_scale(paired::hodges_lehmann(&present)?, scale))

@@ -116,7 +116,6 @@ impl Answer<'_> {
         }
     }
 
-    /// The head of the sentence: what to do.
     fn action(&self, verdict: Verdict) -> String {
         let (subject, arm, reference) =
             (&self.result.subject, &self.arm.label, &self.reference.label);
@@ -159,7 +158,6 @@ impl Answer<'_> {
         )
     }
 
-    /// A result that carries no verdict, and why.
     fn undecided(&self, effect: f64) -> String {
         let (subject, blocks) = (&self.result.subject, self.result.blocks);
         let shown = self.shown(effect);
@@ -187,7 +185,6 @@ impl Answer<'_> {
         }
     }
 
-    /// How far a study came that was stopped.
     fn stopped(&self) -> String {
         let (done, most) = (self.summary.blocks, self.plan.blocks_max());
         let of = if self.plan.rules.looks.len() > 1 { "at most " } else { "" };
@@ -219,7 +216,6 @@ impl Answer<'_> {
         format!("{size}{settings} {compared}; {ends}")
     }
 
-    /// Verdicts of the families behind the suite `all`.
     fn families(&self) -> Option<String> {
         let of_arm = |suite: &&SuiteEffect| suite.arm == self.arm.label && suite.ratio.is_some();
         let suites: Vec<&SuiteEffect> = self.summary.suites.iter().filter(of_arm).collect();

@@ -10,7 +10,6 @@ use coretwin_base::distinct::distinct;
 use coretwin_base::study::plan::{Plan, Scale};
 use coretwin_base::study::summary::{SuiteEffect, Verdict};
 
-/// Name of the suite over all families.
 pub(crate) const ALL: &str = "all";
 
 /// Suites of one arm: one per family, and one over all of them if there are several. Rows on the
@@ -98,7 +97,6 @@ fn weights(plan: &Plan, comparisons: &[Differences], families: &[&str]) -> Vec<(
     equal_weights(&members)
 }
 
-/// Weights of rows sorted by family.
 pub(crate) fn equal_weights(families: &[Vec<usize>]) -> Vec<(usize, f64)> {
     let mut weighed = Vec::new();
     for rows in families {
@@ -108,7 +106,6 @@ pub(crate) fn equal_weights(families: &[Vec<usize>]) -> Vec<(usize, f64)> {
     weighed
 }
 
-/// Whether a row has differences in at least half of the blocks.
 pub(super) fn is_comparable(comparison: &Differences) -> bool {
     is_present(&comparison.differences)
 }

@@ -200,16 +200,15 @@ fn unchosen(plan: &Plan, readings: &[Reading]) -> Option<Warning> {
         .filter(without)
         .map(|arm| format!("{} ({} threads)", arm.label, arm.threads))
         .collect();
-    (!arms.is_empty()).then(|| {
-        Warning::new(
-            "screening",
-            format!(
-                "no number of threads was chosen for {}: every screening run was disturbed or failed",
-                arms.join(", ")
-            ),
-            "Measure at a quieter time, or name the number with --threads.",
-        )
-    })
+    Warning::when(
+        !arms.is_empty(),
+        "screening",
+        format!(
+            "no number of threads was chosen for {}: every screening run was disturbed or failed",
+            arms.join(", ")
+        ),
+        "Measure at a quieter time, or name the number with --threads.",
+    )
 }
 
 /// Stolen time, by the arm that lost the largest share.
@@ -226,21 +225,15 @@ fn steal(plan: &Plan, readings: &[Reading]) -> Option<Warning> {
     }
     let shares = stolen.iter().map(|(steal, time)| if *time > 0.0 { steal / time } else { 0.0 });
     let (arm, share) = plan.arms.iter().zip(shares).max_by(|a, b| a.1.total_cmp(&b.1))?;
-    (share > STEAL_WARNED_SHARE).then(|| {
-        Warning::new(
-            "steal",
-            format!(
-                "the hypervisor took {:.1} % of the CPU time of arm {}",
-                share * 100.0,
-                arm.label
-            ),
-            "Somebody else was using the hardware. Measure at a quieter time or on CPUs of your \
-             own.",
-        )
-    })
+    Warning::when(
+        share > STEAL_WARNED_SHARE,
+        "steal",
+        format!("the hypervisor took {:.1} % of the CPU time of arm {}", share * 100.0, arm.label),
+        "Somebody else was using the hardware. Measure at a quieter time or on CPUs of your \
+         own.",
+    )
 }
 
-/// Checks that did not hold, by name.
 fn checks(plan: &Plan, readings: &[Reading]) -> Vec<Warning> {
     let labels = Labels::new(plan);
     let mut broken: BTreeMap<(u16, &str), u32> = BTreeMap::new();

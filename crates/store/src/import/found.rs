@@ -2,7 +2,6 @@
 
 use coretwin_base::study::reading::Better;
 
-/// What a file holds, before it is made a study.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) program: &'static str,

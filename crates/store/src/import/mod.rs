@@ -22,18 +22,16 @@ use coretwin_base::study::arm::{ArmState, KERNEL};
 use coretwin_base::study::plan::{
     Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol, Rules, Scale, ThreadRule,
 };
-use coretwin_base::study::reading::{Phase, Reading, Status};
+use coretwin_base::study::reading::{Reading, Status};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
-use std::sync::Arc;
 
 use found::{Found, Series};
 
 /// Most runs that a study of it may have, those that are missing included.
 const RUNS_MAX: usize = 1_000_000;
 
-/// A file's results, as a study.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
     pub plan: Plan,
@@ -170,34 +168,22 @@ fn reading(seq: u64, block: usize, arm: &str, row: &PlanRow, series: Option<&Ser
     Reading {
         schema: SCHEMA,
         seq,
-        phase: Phase::Study,
         block: block as u32,
-        switch: 0,
-        attempt: 0,
         arm: arm.into(),
         row: row.id.as_str().into(),
         workload: row.workload.as_str().into(),
-        params: Arc::default(),
         placement_asked: row.placement,
-        cpus_ran: Arc::default(),
         status: if value.is_some() { Status::Ok } else { Status::Failed },
         cause: value.is_none().then(|| "the file has no such run".into()),
         value,
         unit: row.unit.as_str().into(),
         better: row.better,
-        metrics: Arc::default(),
-        operations: 0,
         elapsed_s: if row.unit == "s" { value.unwrap_or(0.0) } else { 0.0 },
         user_s,
         system_s,
-        steal_s: 0.0,
         threads: 1,
         copies: 1,
-        samples: Arc::default(),
-        notes: Arc::default(),
-        checks: Arc::default(),
-        output: None,
-        env: "".into(),
+        ..Reading::default()
     }
 }
 

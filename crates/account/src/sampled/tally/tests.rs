@@ -218,7 +218,7 @@ fn pairs_clashes_and_strangers() {
     assert!((together_s.value - 1.0).abs() < 1e-12, "{together_s:?}");
     // Two looks say little.
     assert!(together_s.low < 0.2 && together_s.high > 2.4, "{together_s:?}");
-    assert!((tally.clash_s() - 1.0).abs() < 1e-12);
+    assert!((tally.clash_s - 1.0).abs() < 1e-12);
     // It ran 4 s, of which no look saw anything: only the range is left.
     let run = &tally.runs(3, 4.0, Some(CpuId(2)), &BTreeMap::new())[0];
     assert_eq!((run.by_busy_s[0].low, run.by_busy_s[1].high), (0.0, 4.0));

@@ -72,8 +72,7 @@ pub fn compare_fleets(
         facts,
         facts_same,
         mixtures,
-        sentences: Vec::new(),
-        warnings: Vec::new(),
+        ..FleetComparison::default()
     };
     comparison.sentences = sentences::write(&comparison);
     comparison.warnings = warnings::write(&comparison, fleets, is_decidable);
@@ -125,7 +124,6 @@ fn bundles(fleet: &Fleet) -> BTreeSet<&SharedText> {
     fleet.members.iter().map(|member| &member.bundle).collect()
 }
 
-/// Machines that are in both.
 fn pairs<'a>([first, second]: &[Side<'a>; 2]) -> Vec<[&'a Member; 2]> {
     let find = |member: &&'a Member| {
         let found = second.machines.binary_search_by_key(&&member.machine, |other| &other.machine);
@@ -170,7 +168,6 @@ fn compared(sides: &[Side<'_>; 2], index: usize) -> ComparedFleet {
     }
 }
 
-/// How lines are made.
 struct Lines {
     /// `None` where no verdict may be given.
     margin: Option<f64>,
@@ -264,7 +261,6 @@ impl Lines {
     }
 }
 
-/// Leaves what both have.
 fn in_both(groups: &mut [Groups<'_>; 2]) {
     let [first, second] = groups;
     first.retain(|key, _| second.contains_key(key));

@@ -67,27 +67,25 @@ fn simulated(comparison: &FleetComparison) -> Vec<Warning> {
 
 fn unfinished(comparison: &FleetComparison) -> Vec<Warning> {
     let of = |fleet: &ComparedFleet| {
-        (fleet.partial + fleet.refused > 0).then(|| {
-            Warning::new(
-                "unfinished",
-                format!(
-                    "{}: {} not done, and {} not counted",
-                    fleet.head,
-                    counted(fleet.partial.into(), "study").replace("studys", "studies"),
-                    counted(fleet.refused.into(), "file")
-                ),
-                format!(
-                    "What they measured counts. How to finish: coretwin fleet status {}; which files and \
-                     why: coretwin fleet merge {}",
-                    fleet.folder, fleet.folder
-                ),
-            )
-        })
+        Warning::when(
+            fleet.partial + fleet.refused > 0,
+            "unfinished",
+            format!(
+                "{}: {} not done, and {} not counted",
+                fleet.head,
+                counted(fleet.partial.into(), "study").replace("studys", "studies"),
+                counted(fleet.refused.into(), "file")
+            ),
+            format!(
+                "What they measured counts. How to finish: coretwin fleet status {}; which files and \
+                 why: coretwin fleet merge {}",
+                fleet.folder, fleet.folder
+            ),
+        )
     };
     comparison.fleets.iter().filter_map(of).collect()
 }
 
-/// Machines that are not compared with themselves.
 fn machines(comparison: &FleetComparison) -> Option<Warning> {
     let [first, second] =
         comparison.fleets.each_ref().map(|fleet| fleet.machines_only.len() as u64);
@@ -99,19 +97,18 @@ fn machines(comparison: &FleetComparison) -> Option<Warning> {
              twice to be sure.",
         ));
     }
-    (first + second > 0).then(|| {
-        Warning::new(
-            "other-machines",
-            format!(
-                "{} only in {}, {second} only in {}",
-                counted(first, "machine"),
-                comparison.fleets[0].head,
-                comparison.fleets[1].head
-            ),
-            "Where only one of the two has more machines those say nothing of the change; where both have, \
-             they count as samples of other machines.",
-        )
-    })
+    Warning::when(
+        first + second > 0,
+        "other-machines",
+        format!(
+            "{} only in {}, {second} only in {}",
+            counted(first, "machine"),
+            comparison.fleets[0].head,
+            comparison.fleets[1].head
+        ),
+        "Where only one of the two has more machines those say nothing of the change; where both have, \
+         they count as samples of other machines.",
+    )
 }
 
 fn plans(fleets: [&FleetRecords<'_>; 2]) -> Option<Warning> {
@@ -119,11 +116,10 @@ fn plans(fleets: [&FleetRecords<'_>; 2]) -> Option<Warning> {
         let plans: BTreeSet<_> = records.fleet.members.iter().map(|member| &member.plan).collect();
         plans.len() > 1
     };
-    fleets.iter().any(|records| several(records)).then(|| {
-        Warning::new(
-            "several-plans",
-            "machines of one fleet followed different plans",
-            "Rows of the same name, unit and arms are taken together; compare plans with care.",
-        )
-    })
+    Warning::when(
+        fleets.iter().any(|records| several(records)),
+        "several-plans",
+        "machines of one fleet followed different plans",
+        "Rows of the same name, unit and arms are taken together; compare plans with care.",
+    )
 }
