@@ -2,13 +2,25 @@
 //! measurement.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// The three origins, which never mix: an effect over studies is of one of them.
 #[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::IntoStaticStr,
 )]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Origin {
     #[default]
     Measured,
@@ -23,12 +35,8 @@ impl Origin {
         Self::Simulated
     }
 
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Measured => "measured",
-            Self::Simulated => "simulated",
-            Self::Emulated => "emulated",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The word that stands where a measured result has its verdict; `None` for a measured one.
@@ -75,12 +83,6 @@ impl Origin {
         let mut origins = origins.into_iter();
         let first = origins.next()?;
         origins.all(|other| other == first).then_some(first)
-    }
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -6,7 +6,6 @@ pub mod result;
 use crate::machine::cpu_set::{CpuId, CpuSet};
 use crate::study::command::CommandSpec;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Experiment {
@@ -63,8 +62,21 @@ impl Relation {
 }
 
 /// Where spinners run, seen from the work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Place {
     Alone,
     Siblings,
@@ -78,14 +90,7 @@ pub enum Place {
 
 impl Place {
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Alone => "alone",
-            Self::Siblings => "siblings",
-            Self::Pair => "pair",
-            Self::SameCpu => "same-cpu",
-            Self::Free => "free",
-            Self::Cores => "cores",
-        }
+        self.into()
     }
 
     pub fn about(self) -> &'static str {
@@ -97,12 +102,6 @@ impl Place {
             Self::Free => "and the work free on both CPUs",
             Self::Cores => "on another core",
         }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -6,8 +6,11 @@ use crate::machine::cpu_set::{CpuId, CpuSet};
 use serde::{Deserialize, Serialize};
 
 /// A way in which two CPUs can be in each other's way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Contention {
     /// Arithmetic that fills the execution ports of a core: its siblings halve each other.
     Ports,
@@ -24,13 +27,7 @@ pub enum Contention {
 
 impl Contention {
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Ports => "ports",
-            Self::Turns => "turns",
-            Self::L1 => "l1",
-            Self::L2 => "l2",
-            Self::PingPong => "ping-pong",
-        }
+        self.into()
     }
 }
 

@@ -2,13 +2,25 @@
 //! results far more than SMT does.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// Where the tasks of one workload may run, within the CPUs of the arm.
 #[derive(
-    Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Debug,
+    Default,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    strum::IntoStaticStr,
 )]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Placement {
     #[default]
     Free,
@@ -24,13 +36,7 @@ impl Placement {
         [Self::Free, Self::SameCpu, Self::Siblings, Self::Cores, Self::Packages];
 
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Free => "free",
-            Self::SameCpu => "same-cpu",
-            Self::Siblings => "siblings",
-            Self::Cores => "cores",
-            Self::Packages => "packages",
-        }
+        self.into()
     }
 
     pub fn about(self) -> &'static str {
@@ -45,11 +51,5 @@ impl Placement {
 
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|placement| placement.name() == name)
-    }
-}
-
-impl fmt::Display for Placement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }

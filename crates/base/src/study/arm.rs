@@ -2,9 +2,9 @@
 
 use crate::machine::cpu_set::CpuSet;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::fmt;
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, strum::Display)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ArmState {
     On,
     Off,
@@ -14,7 +14,9 @@ pub enum ArmState {
     OnCores,
     CoreSched,
     /// Whatever the boot of that name is; reached by rebooting and resuming.
+    #[strum(to_string = "boot:{0}")]
     Boot(String),
+    #[strum(to_string = "cpus:{0}")]
     Cpus(CpuSet),
 }
 
@@ -65,21 +67,6 @@ impl ArmState {
                 }
             },
         })
-    }
-}
-
-impl fmt::Display for ArmState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::On => f.write_str("on"),
-            Self::Off => f.write_str("off"),
-            Self::OnePerCore => f.write_str("one-per-core"),
-            Self::Packed => f.write_str("packed"),
-            Self::OnCores => f.write_str("on-cores"),
-            Self::CoreSched => f.write_str("core-sched"),
-            Self::Boot(label) => write!(f, "boot:{label}"),
-            Self::Cpus(cpus) => write!(f, "cpus:{cpus}"),
-        }
     }
 }
 

@@ -11,7 +11,6 @@ use crate::study::reading::Better;
 use crate::study::summary::{RowEffect, StoppedBecause, SuiteEffect};
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// `compare --format json`. Every pair is first study, second study.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
@@ -84,24 +83,15 @@ impl Contrast {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "UPPERCASE")]
 pub enum Change {
     Better,
     Worse,
+    #[strum(to_string = "NO MATERIAL CHANGE")]
     NoMaterialChange,
     Inconclusive,
-}
-
-impl fmt::Display for Change {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Better => "BETTER",
-            Self::Worse => "WORSE",
-            Self::NoMaterialChange => "NO MATERIAL CHANGE",
-            Self::Inconclusive => "INCONCLUSIVE",
-        })
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,6 @@
 
 use crate::study::summary::Verdict;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// Name of the metric of a reading that holds the energy of the run, in joules.
 pub const ENERGY_METRIC: &str = "energy_j";
@@ -17,39 +16,37 @@ pub struct Decision {
     pub choice: Choice,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::Display,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
     /// Work per second of the whole machine.
+    #[strum(to_string = "work per second")]
     Throughput,
     /// Times that one call in a hundred exceeds, geometric mean over kinds of calls.
+    #[strum(to_string = "speed of the slowest 1 % of calls")]
     Tail,
     /// CPU time, as the kernel counts it, per unit of work.
+    #[strum(to_string = "work per CPU second")]
     CpuSeconds,
     /// Cores that were there, in seconds, per unit of work.
+    #[strum(to_string = "work per core second")]
     CoreSeconds,
     /// Energy of the packages per unit of work.
+    #[strum(to_string = "work per joule")]
     Energy,
     /// Work per second for each licence, under a rule.
+    #[strum(to_string = "work per licence ({0})")]
     Licence(Licence),
 }
 
-impl fmt::Display for Measure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Throughput => f.write_str("work per second"),
-            Self::Tail => f.write_str("speed of the slowest 1 % of calls"),
-            Self::CpuSeconds => f.write_str("work per CPU second"),
-            Self::CoreSeconds => f.write_str("work per core second"),
-            Self::Energy => f.write_str("work per joule"),
-            Self::Licence(rule) => write!(f, "work per licence ({rule})"),
-        }
-    }
-}
-
 /// What licences are counted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::Display,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Licence {
     PerCore,
     PerThread,
@@ -65,13 +62,6 @@ impl Licence {
         ("per-package", Self::PerPackage, "packages (sockets)"),
         ("per-machine", Self::PerMachine, "machines"),
     ];
-}
-
-impl fmt::Display for Licence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = Self::ALL.iter().find(|(_, rule, _)| rule == self);
-        f.write_str(known.map_or("", |(name, ..)| name))
-    }
 }
 
 /// What an arm is worth by a measure, over all rows that have it.

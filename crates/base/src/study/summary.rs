@@ -9,7 +9,6 @@ use crate::study::reading::Better;
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// `summary.json`. In every ratio, above 1 means *better in that arm* than in the reference.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
@@ -115,24 +114,15 @@ pub struct SuiteEffect {
     pub blocks_needed: Option<u32>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "UPPERCASE")]
 pub enum Verdict {
     Helps,
     Hurts,
+    #[strum(to_string = "NO MATERIAL DIFFERENCE")]
     NoMaterialDifference,
     Inconclusive,
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Helps => "HELPS",
-            Self::Hurts => "HURTS",
-            Self::NoMaterialDifference => "NO MATERIAL DIFFERENCE",
-            Self::Inconclusive => "INCONCLUSIVE",
-        })
-    }
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
