@@ -37,7 +37,7 @@ const CPU_LISTS_MAX: usize = 1024;
 /// Number of a known thread; stays the same until the thread is forgotten.
 pub(crate) type Index = usize;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Known {
     pub(crate) pid: u32,
     pub(crate) tid: u32,
@@ -230,17 +230,12 @@ impl Roster {
                 parent: thread.parent,
                 comm: thread.comm,
                 started_ticks: thread.started_ticks,
-                cgroup: None,
                 last_cpu: Some(thread.cpu),
-                ended: false,
                 run,
                 counted: if is_old { run } else { Nanos(0) },
                 ran_at,
-                expected: Nanos(0),
                 is_based: true,
-                is_read: false,
-                cgroup_asked: false,
-                file: None,
+                ..Known::default()
             },
         );
         Some(index)

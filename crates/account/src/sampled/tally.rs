@@ -58,7 +58,7 @@ impl Looks {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(super) siblings: Siblings,
     core_of: BTreeMap<CpuId, usize>,
@@ -82,13 +82,7 @@ impl Tally {
                 .collect(),
             cores_s: siblings.cores.iter().map(|cpus| vec![0.0; cpus.len() + 1]).collect(),
             siblings,
-            tasks: BTreeMap::new(),
-            busy_s: BTreeMap::new(),
-            pairs: BTreeMap::new(),
-            clash_s: 0.0,
-            elapsed_s: 0.0,
-            squares: 0.0,
-            looks: 0,
+            ..Self::default()
         }
     }
 

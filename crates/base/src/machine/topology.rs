@@ -94,7 +94,8 @@ pub struct Smt {
 }
 
 /// The words of `smt/control`. Total, because kernels add words.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, strum::Display)]
+#[strum(serialize_all = "lowercase")]
 pub enum SmtControl {
     On,
     Off,
@@ -105,7 +106,9 @@ pub enum SmtControl {
     /// The kernel cannot switch on this architecture or configuration.
     NotImplemented,
     /// A number of threads per core (kernels since 6.6, where the architecture allows it).
+    #[strum(to_string = "{0}")]
     Threads(u32),
+    #[strum(to_string = "{0}")]
     Other(String),
 }
 
@@ -125,21 +128,13 @@ impl SmtControl {
     }
 
     pub fn word(&self) -> String {
-        match self {
-            Self::On => "on".to_owned(),
-            Self::Off => "off".to_owned(),
-            Self::ForceOff => "forceoff".to_owned(),
-            Self::NotSupported => "notsupported".to_owned(),
-            Self::NotImplemented => "notimplemented".to_owned(),
-            Self::Threads(threads) => threads.to_string(),
-            Self::Other(word) => word.clone(),
-        }
+        self.to_string()
     }
 }
 
 impl Serialize for SmtControl {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.word())
+        serializer.collect_str(self)
     }
 }
 

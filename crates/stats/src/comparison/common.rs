@@ -1,7 +1,6 @@
 //! What two studies have in common: rows of equal label, unit and scale, and arms of equal label.
 
 use super::records::{NothingInCommon, StudyRecords};
-use crate::study::phrase::listed;
 use coretwin_base::study::plan::{Plan, PlanRow};
 
 pub(super) struct Common {
@@ -40,12 +39,8 @@ impl Common {
             let labels = plan.arms.iter().map(|arm| arm.label.clone());
             labels.filter(|label| !arms.contains(label)).collect()
         });
-        let nothing = |what, names: [Vec<String>; 2]| NothingInCommon {
-            what,
-            first: studies[0].folder.to_owned(),
-            second: studies[1].folder.to_owned(),
-            names: names.map(|names| listed(&names)),
-        };
+        let nothing =
+            |what, names| NothingInCommon::new(what, studies.map(|study| study.folder), names);
         if rows.is_empty() {
             let names = plans.map(|plan| plan.rows.iter().map(described).collect());
             return Err(nothing("studies have no row of one unit and scale", names));

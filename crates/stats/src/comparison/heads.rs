@@ -54,21 +54,17 @@ fn version(name: &str) -> String {
 
 /// A fact that was the same in every arm, all the time.
 fn fact(environment: &Environment, key: &str) -> Option<String> {
-    let values: BTreeSet<Option<&String>> =
-        environment.facts.values().map(|facts| facts.get(key)).collect();
-    match Vec::from_iter(values).as_slice() {
-        [Some(only)] => Some((*only).clone()),
-        _ => None,
-    }
+    only(environment.facts.values().map(|facts| facts.get(key))).flatten().cloned()
 }
 
 fn host(environment: &Environment) -> Option<String> {
-    let hosts: BTreeSet<&String> =
-        environment.sessions.iter().map(|session| &session.host).collect();
-    match Vec::from_iter(hosts).as_slice() {
-        [only] => Some((*only).clone()),
-        _ => None,
-    }
+    only(environment.sessions.iter().map(|session| &session.host)).cloned()
+}
+
+fn only<Item: PartialEq>(items: impl IntoIterator<Item = Item>) -> Option<Item> {
+    let mut items = items.into_iter();
+    let first = items.next()?;
+    items.all(|other| other == first).then_some(first)
 }
 
 fn folder(path: &str) -> Option<String> {

@@ -2,8 +2,7 @@
 
 use super::common::Common;
 use super::contrast::{adjust, contrast};
-use super::gate::Gate;
-use super::side::{Series, Side, turned};
+use super::side::{Gate, Series, Side, turned};
 use crate::study::rows::from_scale;
 use crate::study::suites;
 use crate::verdict;

@@ -3,7 +3,7 @@
 //!
 //! Data flow: two [`StudyRecords`] → `common` (rows and arms of both) → `side` (each study by
 //! itself: effects and values as means with spread) → `contrast` (second less first, by Welch) →
-//! `StudyComparison`. `gate` decides what may carry a verdict, `warnings` says why not.
+//! `StudyComparison`. `side` decides, too, what may carry a verdict, and `warnings` says why not.
 //!
 //! Invariants:
 //! * each study is analysed as in its own report; only rows and arms of both are compared;
@@ -14,7 +14,6 @@
 mod common;
 pub(crate) mod contrast;
 pub(crate) mod facts;
-mod gate;
 mod heads;
 mod lines;
 pub(crate) mod records;
@@ -31,8 +30,7 @@ pub use heads::folder_heads;
 pub use records::{NothingInCommon, StudyRecords};
 
 use common::Common;
-use gate::Gate;
-use side::Side;
+use side::{Gate, Side};
 
 /// Compares the second study with the first. Without `margin`, the larger of their own holds. Errors:
 /// [`NothingInCommon`] if no row or no arm is in both.

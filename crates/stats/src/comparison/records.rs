@@ -1,5 +1,6 @@
 //! What is compared: the records of studies and of fleets.
 
+use crate::study::phrase::listed;
 use coretwin_base::fleet::Fleet;
 use coretwin_base::machine::environment::Environment;
 use coretwin_base::study::plan::Plan;
@@ -22,17 +23,20 @@ pub struct StudyRecords<'a> {
      {second} has {}", names[0], names[1]
 )]
 pub struct NothingInCommon {
-    pub(super) what: &'static str,
-    pub(super) first: String,
-    pub(super) second: String,
-    pub(super) names: [String; 2],
+    what: &'static str,
+    first: String,
+    second: String,
+    names: [String; 2],
 }
 
 impl NothingInCommon {
-    /// For two fleets, each with the rows it has.
-    pub(crate) fn of_fleets([first, second]: [&str; 2], names: [String; 2]) -> Self {
-        let what = "fleets have no row of one unit, scale, arm and reference arm";
-        Self { what, first: first.to_owned(), second: second.to_owned(), names }
+    pub(crate) fn new(
+        what: &'static str,
+        [first, second]: [&str; 2],
+        names: [Vec<String>; 2],
+    ) -> Self {
+        let [first, second] = [first, second].map(str::to_owned);
+        Self { what, first, second, names: names.map(|names| listed(&names)) }
     }
 }
 

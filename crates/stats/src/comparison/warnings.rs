@@ -1,9 +1,8 @@
 //! What a reader of the comparison must know.
 
 use super::common::Common;
-use super::gate::Gate;
 use super::records::StudyRecords;
-use super::side::Side;
+use super::side::{Gate, Side};
 use crate::stopping::BLOCKS_MIN;
 use crate::study::phrase::{counted, listed};
 use coretwin_base::origin::Origin;
@@ -70,10 +69,9 @@ impl Writer<'_> {
     }
 
     fn protocols(&self) -> Vec<Warning> {
-        let mut warnings = Vec::new();
-        for (head, study) in self.heads().iter().zip(&self.comparison.studies) {
+        let told = |study: &ComparedStudy| {
             let (kind, why) = match study.protocol {
-                Protocol::Modern | Protocol::Fixed => continue,
+                Protocol::Modern | Protocol::Fixed => return None,
                 Protocol::Quick => {
                     ("screening", "is a screening of 3 blocks, which decides nothing")
                 }
@@ -81,13 +79,10 @@ impl Writer<'_> {
                     ("protocol-2003", "follows the protocol of 2003, which keeps no spread")
                 }
             };
-            warnings.push(Warning::new(
-                kind,
-                format!("{head} {why}"),
-                "There is no verdict on any change. Measure it again without --quick or --protocol.",
-            ));
-        }
-        warnings
+            let remedy = "There is no verdict on any change. Measure it again without --quick or --protocol.";
+            Some(Warning::new(kind, format!("{} {why}", study.head), remedy))
+        };
+        self.comparison.studies.iter().filter_map(told).collect()
     }
 
     fn questions(&self) -> Vec<Warning> {
@@ -179,11 +174,10 @@ impl Writer<'_> {
     }
 
     fn unfinished(&self) -> Vec<Warning> {
-        let mut warnings = Vec::new();
-        for (head, study) in self.heads().iter().zip(&self.comparison.studies) {
+        let told = |study: &ComparedStudy| {
             let how = match study.stopped_because {
                 StoppedBecause::Target | StoppedBecause::Blocks | StoppedBecause::Budget => {
-                    continue;
+                    return None;
                 }
                 StoppedBecause::Busy => "was given up on a busy machine",
                 StoppedBecause::Running => "has not ended, or was killed",
@@ -191,10 +185,11 @@ impl Writer<'_> {
                 StoppedBecause::Interrupted => "was interrupted",
                 StoppedBecause::Error => "was ended by an error",
             };
-            warnings.push(Warning::new(
+            Some(Warning::new(
                 "unfinished",
                 format!(
-                    "{head} {how}; {} could be analysed",
+                    "{} {how}; {} could be analysed",
+                    study.head,
                     counted(study.blocks.into(), "block")
                 ),
                 format!(
@@ -202,9 +197,9 @@ impl Writer<'_> {
                      --resume {}",
                     study.folder
                 ),
-            ));
-        }
-        warnings
+            ))
+        };
+        self.comparison.studies.iter().filter_map(told).collect()
     }
 
     fn few_blocks(&self) -> Option<Warning> {

@@ -31,13 +31,12 @@ pub fn decide(
     }
     let rules =
         licence.map_or_else(|| vec![Licence::PerCore, Licence::PerThread], |licence| vec![licence]);
-    let mut wanted =
-        vec![Measure::Throughput, Measure::Tail, Measure::CpuSeconds, Measure::CoreSeconds];
-    wanted.push(Measure::Energy);
-    wanted.extend(rules.into_iter().map(Measure::Licence));
+    use Measure::{CoreSeconds, CpuSeconds, Energy, Tail, Throughput};
+    let wanted = [Throughput, Tail, CpuSeconds, CoreSeconds, Energy];
     let arms = || (0..plan.arms.len()).filter(|&arm| arm != plan.reference_index());
     let worth: Vec<Worth> = wanted
         .into_iter()
+        .chain(rules.into_iter().map(Measure::Licence))
         .filter(|measure| measures::is_present(*measure, plan, readings))
         .flat_map(|measure| {
             let compared = Measured::new(plan, readings, measure);

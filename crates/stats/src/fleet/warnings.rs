@@ -1,10 +1,10 @@
 //! What the reader of a fleet's result must know.
 
+use coretwin_base::distinct::distinct;
 use coretwin_base::fleet::Fleet;
 use coretwin_base::fleet::summary::FleetSummary;
 use coretwin_base::origin::Origin;
 use coretwin_base::schema::SCHEMA;
-use coretwin_base::study::plan::Comparison;
 use coretwin_base::warning::Warning;
 use std::collections::BTreeSet;
 
@@ -68,16 +68,7 @@ fn mixtures(fleet: &Fleet, summary: &FleetSummary, warn: &mut impl FnMut(&str, S
             "rows of the same name, unit and arms are taken together; compare plans with care",
         );
     }
-    let kinds: BTreeSet<u8> = fleet
-        .members
-        .iter()
-        .map(|member| match member.comparison {
-            Comparison::Smt => 0,
-            Comparison::StandIn => 1,
-            Comparison::None => 2,
-        })
-        .collect();
-    if kinds.len() > 1 {
+    if distinct(fleet.members.iter().map(|member| member.comparison)).len() > 1 {
         warn(
             "mixed-comparisons",
             "the studies compare different kinds of arms: SMT off, a stand-in for it, CPU sets"

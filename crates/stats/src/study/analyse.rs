@@ -3,7 +3,7 @@
 use super::blocks::Blocks;
 use super::facts::{Facts, blank};
 use super::rows::Differences;
-use super::{diagnosis, disturbed, protocol_2003, resolution, sentences, suites, warnings};
+use super::{diagnosis, protocol_2003, resolution, sentences, suites, warnings};
 use crate::{confidence, holm};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::prediction::Prediction;
@@ -60,7 +60,7 @@ pub fn analyse_predicted(
         }
     }
     let nothing_done = summary.blocks == 0 && summary.prediction.is_none();
-    let too_busy = nothing_done.then(|| disturbed::too_busy(plan, readings)).flatten();
+    let too_busy = nothing_done.then(|| super::too_busy(plan, readings)).flatten();
     summary.sentences = match too_busy {
         Some(sentence) => vec![sentence],
         None => sentences::write(plan, &summary),

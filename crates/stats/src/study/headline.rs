@@ -2,8 +2,8 @@
 //! longer sentences choose row, effect and verdict here.
 
 use super::belief;
-use super::pair::pair_comparison;
 use super::phrase::{far, percent};
+use super::rows::pair_comparison;
 use coretwin_base::origin::Origin;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::boot::Promise;
@@ -18,18 +18,19 @@ pub const WORDS_MAX: usize = 20;
 /// The most words of [`Headline::title`].
 pub const TITLE_WORDS_MAX: usize = 12;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Question {
     /// Is the arm with all siblings better than the reference without?
     SiblingsInArm,
     /// Is the arm without siblings better than the reference with all?
     SiblingsInReference,
+    #[default]
     Plain,
 }
 
 /// What an arm came to: its suite over everything, else its only suite, else its first row with an
 /// effect.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Default, Clone, PartialEq)]
 pub struct Headline {
     pub arm: String,
     pub reference: String,
@@ -85,23 +86,13 @@ impl Headline {
             reference: reference.label.clone(),
             comparison,
             question: question(comparison, arm, reference),
-            subject: String::new(),
-            rows: 0,
-            scale: Scale::Ratio,
-            unit: String::new(),
-            effect: None,
-            interval: None,
-            interval_90: None,
-            blocks: 0,
-            verdict: None,
-            blocks_needed: None,
             origin: summary.origin,
-            word: "",
             way: way([arm, reference]),
             more,
             less,
             protocol: summary.protocol,
             is_beaten: summary.origin == Origin::Simulated && beaten.is_some(),
+            ..Self::default()
         };
         headline.fill(summary);
         headline.word = headline.mark(summary);

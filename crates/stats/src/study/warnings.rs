@@ -59,19 +59,11 @@ fn incomplete(plan: &Plan, blocks: &Blocks) -> Option<Warning> {
 
 /// How to get more blocks. Resuming adds none to a number that was fixed and reached.
 pub(super) fn more_blocks(plan: &Plan, stopped: StoppedBecause) -> &'static str {
-    match (plan.rules.protocol, stopped) {
-        (Protocol::Modern, _)
-        | (
-            _,
-            StoppedBecause::Interrupted
-            | StoppedBecause::Busy
-            | StoppedBecause::Reboot
-            | StoppedBecause::Error
-            | StoppedBecause::Running,
-        ) => "go on with --resume",
-        (Protocol::Fixed | Protocol::Quick | Protocol::Article2003, _) => {
-            "run it again with more --blocks"
-        }
+    let is_over =
+        matches!(stopped, StoppedBecause::Target | StoppedBecause::Blocks | StoppedBecause::Budget);
+    match plan.rules.protocol != Protocol::Modern && is_over {
+        true => "run it again with more --blocks",
+        false => "go on with --resume",
     }
 }
 

@@ -22,7 +22,6 @@ use super::groups::{self, Groups, Key, One};
 use super::random_effects::{Found, RandomEffects};
 use crate::comparison::contrast::{adjust, of_difference};
 use crate::comparison::records::NothingInCommon;
-use crate::study::phrase::listed;
 use crate::study::rows::from_scale;
 use crate::{confidence, verdict};
 use coretwin_base::fleet::comparison::{ComparedFleet, FleetChange, FleetComparison, FleetSide};
@@ -48,8 +47,9 @@ pub fn compare_fleets(
     }
     let rows = sides.each_ref().map(|side| described(&side.by_model));
     if rows[0].is_disjoint(&rows[1]) {
-        let names = rows.map(|rows| listed(&rows.into_iter().collect::<Vec<_>>()));
-        return Err(NothingInCommon::of_fleets([fleets[0].folder, fleets[1].folder], names));
+        let what = "fleets have no row of one unit, scale, arm and reference arm";
+        let names = rows.map(|rows| rows.into_iter().collect());
+        return Err(NothingInCommon::new(what, fleets.map(|fleet| fleet.folder), names));
     }
     let own = fleets.map(|fleet| groups::largest_margin(&fleet.fleet.members));
     let margin = margin.unwrap_or(f64::max(own[0], own[1]));
