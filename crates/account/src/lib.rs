@@ -15,7 +15,6 @@
 pub mod bounds;
 pub mod choice;
 pub mod ebpf;
-mod error;
 pub mod method;
 pub mod model;
 pub mod probe;
@@ -24,4 +23,16 @@ pub mod sampled;
 pub mod summary;
 pub mod target;
 
-pub use error::Error;
+use coretwin_base::account::MethodName;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Host(#[from] coretwin_host::Error),
+    #[error("method {} is not possible here: {why}; {remedy}", method.name())]
+    Method { method: MethodName, why: String, remedy: String },
+    #[error("{0}")]
+    Target(String),
+    #[error("{0}")]
+    Factor(String),
+}

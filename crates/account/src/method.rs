@@ -27,7 +27,6 @@ pub trait Method {
     /// Looks. Early or late is no error: a method knows how much time passed.
     fn look(&mut self) -> Result<(), Error>;
 
-    /// What went on since the start or the last window.
     fn window(&mut self) -> Result<Window, Error>;
 }
 

@@ -20,7 +20,6 @@ pub struct Findings<'a> {
     pub target: String,
     pub window: &'a Window,
     pub tasks: Vec<&'a TaskUse>,
-    /// Whether it is everybody's.
     pub is_all: bool,
     pub whole: Option<Whole>,
     pub valuation: &'a Valuation,
@@ -28,7 +27,6 @@ pub struct Findings<'a> {
     pub method_why: String,
     /// CPUs of the map that this program may not use.
     pub not_usable: CpuSet,
-    /// Whether it was ended from outside.
     pub interrupted: bool,
 }
 
@@ -94,7 +92,6 @@ pub fn valued(task: &TaskUse, valuation: &Valuation) -> Task {
 }
 
 impl Whole {
-    /// What of it no task has.
     fn unattributed_s(&self, tasks: &[Task]) -> f64 {
         let seen_s: f64 = tasks.iter().map(|task| task.worth.raw_s).sum();
         let rest_s = self.used_s - seen_s;

@@ -2,17 +2,14 @@
 
 use crate::Error;
 use coretwin_base::account::{TaskUse, Window};
-use coretwin_host::process;
 use coretwin_host::root::Root;
 use coretwin_host::tasks::Tasks;
+use coretwin_host::{cgroup, process};
 use std::collections::BTreeSet;
 
-/// Whose CPU time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// Everybody's.
     All,
-    /// That of a process and everything that descends from it.
     Process(u32),
     /// That of a cgroup and those below it; the path from the root of its hierarchy, `/a/b`.
     Cgroup(String),
@@ -57,8 +54,7 @@ impl Watched {
                 watched.members.insert(*pid);
             }
             Target::Cgroup(path) => {
-                let folder =
-                    coretwin_host::cgroup::folder(root, path).ok_or_else(|| no_cgroup(path))?;
+                let folder = cgroup::folder(root, path).ok_or_else(|| no_cgroup(path))?;
                 watched.folder = Some(folder);
             }
         }
@@ -69,16 +65,15 @@ impl Watched {
 
     /// From now on its time counts: for a method that took long to start.
     pub fn begin(&mut self) {
-        match (&self.target, &self.folder) {
-            (Target::Process(pid), _) => {
-                self.ticks_before = self.tree(*pid).map_or(0, |tree| tree.ticks);
-            }
-            (Target::Cgroup(_), Some(folder)) => {
-                self.usage_before_s = coretwin_host::cgroup::usage_s(&self.root, folder);
-                self.usage_last_s = self.usage_before_s;
-            }
-            _ => {}
+        if let Target::Process(pid) = self.target {
+            self.ticks_before = self.tree(pid).map_or(0, |(ticks, _)| ticks);
         }
+        self.usage_before_s = self.usage_s();
+        self.usage_last_s = self.usage_before_s;
+    }
+
+    fn usage_s(&self) -> Option<f64> {
+        cgroup::usage_s(&self.root, self.folder.as_deref()?)
     }
 
     pub fn target(&self) -> &Target {
@@ -94,17 +89,13 @@ impl Watched {
 
     /// Whether it is still there. Of a cgroup that is, its CPU time is read, in case it goes.
     pub fn is_there(&mut self) -> bool {
-        if let Some(folder) = &self.folder {
-            let usage_s = coretwin_host::cgroup::usage_s(&self.root, folder);
-            self.usage_last_s = usage_s.or(self.usage_last_s);
-        }
-        match (&self.target, &self.folder) {
-            (Target::All, _) => true,
-            (Target::Process(pid), _) => {
+        self.usage_last_s = self.usage_s().or(self.usage_last_s);
+        match &self.target {
+            Target::All => true,
+            Target::Process(pid) => {
                 Tasks::new(&self.root).process(*pid).is_some_and(|process| !process.ended)
             }
-            (Target::Cgroup(_), Some(folder)) => self.root.exists(folder),
-            (Target::Cgroup(_), None) => false,
+            Target::Cgroup(_) => self.folder.as_ref().is_some_and(|path| self.root.exists(path)),
         }
     }
 
@@ -139,44 +130,37 @@ impl Watched {
     /// cgroup, or of a process that still is there with its descendants. In seconds, with how far it
     /// may be off.
     pub fn whole_s(&self) -> Option<Whole> {
-        match (&self.target, &self.folder) {
-            (Target::Cgroup(_), Some(folder)) => {
-                let usage_s = coretwin_host::cgroup::usage_s(&self.root, folder);
-                let used_s = usage_s.or(self.usage_last_s)? - self.usage_before_s?;
+        match &self.target {
+            Target::All => None,
+            Target::Cgroup(_) => {
+                let used_s = self.usage_s().or(self.usage_last_s)? - self.usage_before_s?;
                 Some(Whole { used_s, error_s: 0.02 })
             }
-            (Target::Process(pid), _) => {
+            Target::Process(pid) => {
                 let hertz = rustix::param::clock_ticks_per_second().max(1) as f64;
-                let tree = self.tree(*pid)?;
-                let used_s = tree.ticks.saturating_sub(self.ticks_before) as f64 / hertz;
+                let (ticks, processes) = self.tree(*pid)?;
+                let used_s = ticks.saturating_sub(self.ticks_before) as f64 / hertz;
                 // User and system time of each are cut down to a tick, at both ends.
-                let error_s = (4.0 + 3.0 * (tree.processes as f64).sqrt()) / hertz;
+                let error_s = (4.0 + 3.0 * (processes as f64).sqrt()) / hertz;
                 Some(Whole { used_s, error_s })
             }
-            _ => None,
         }
     }
 
-    /// CPU time of a process and all that descend from it. What a process waited for is in it, so the
+    /// CPU time of a process and all that descend from it, in ticks, and how many they are. What a process waited for is in it, so the
     /// sum grows by what all of them ran, however short they lived; whose parent died is no longer in
     /// it, so it may be too small.
-    fn tree(&self, pid: u32) -> Option<Tree> {
+    fn tree(&self, pid: u32) -> Option<(u64, usize)> {
         let mut tasks = Tasks::new(&self.root);
         let own = tasks.process(pid)?;
         let below = process::descendants(&self.root, pid);
         let below = below.into_iter().filter_map(|process| tasks.process(process));
         let all: Vec<u64> =
             std::iter::once(own).chain(below).map(|one| one.ticks + one.waited_ticks).collect();
-        Some(Tree { ticks: all.iter().sum(), processes: all.len() })
+        Some((all.iter().sum(), all.len()))
     }
 }
 
-struct Tree {
-    ticks: u64,
-    processes: usize,
-}
-
-/// CPU time that the kernel knows as a whole.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Whole {
     pub used_s: f64,

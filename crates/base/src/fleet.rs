@@ -76,8 +76,6 @@ pub struct Effect {
     pub scale: Scale,
     /// Blocks with a difference.
     pub blocks: u32,
-    /// Mean difference over the blocks, above 0 better in the arm: log ratio, or on the raw scale in
-    /// the unit.
     pub mean: f64,
     /// Standard error of that, with the study's own widening: mean ± t·this is the study's interval.
     /// 0 with `degrees` 0 where one block tells nothing of spread.

@@ -1,9 +1,5 @@
-//! The version of every record on disk, and what to do with a newer one.
-//!
-//! Rules for changing a record: adding an optional field keeps the version; renaming, removing or
-//! changing the meaning of a field raises it. Readers accept their version and all older ones and
-//! ignore unknown fields; a newer version is refused, because its known fields may mean something
-//! else.
+//! The version of every record on disk. FORMAT.md says what raises it; a newer one is refused, because its
+//! known fields may mean something else.
 
 /// The schema version this build writes.
 pub const SCHEMA: u32 = 1;

@@ -20,12 +20,10 @@ pub const EQUIVALENCE: f64 = EQUIVALENCE_PERCENT as f64 / 100.0;
 /// Adjusted p-values below this make a difference of a row.
 pub const LEVEL: f64 = 1.0 - CONFIDENCE;
 
-/// What the intervals shown are called: `95 % interval`.
 pub fn interval() -> String {
     format!("{PERCENT} % interval")
 }
 
-/// What the interval that must lie inside the margin is called: `90 % interval`.
 pub fn equivalence_interval() -> String {
     format!("{EQUIVALENCE_PERCENT} % interval")
 }

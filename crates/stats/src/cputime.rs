@@ -88,7 +88,6 @@ struct View<'a> {
 struct Ratios {
     real: f64,
     cpu: Option<f64>,
-    /// Progress of each spinner alone over its progress here.
     spinners: Vec<f64>,
 }
 

@@ -3,9 +3,7 @@
 //! Pure: numbers in, numbers out. Transcendental functions come from `libm`, never from `std`, so
 //! that equal readings give an equal summary, bit for bit, on every host.
 //!
-//! Data flow: [`orders`] before the first run; then `Plan` and `Reading`s → [`study`] (attempts to
-//! blocks, blocks to differences) → [`paired`] (mean, interval) → [`holm`], [`verdict`],
-//! [`stopping`] → `Summary`. METHOD.md says why each is as it is, and what simulations measured.
+//! METHOD.md says why each formula is as it is, and what simulations measured.
 //!
 //! Invariants:
 //! * the unit of analysis is the block, never the run;

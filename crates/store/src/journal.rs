@@ -27,7 +27,7 @@ pub(crate) fn read_journal(path: &Path, extent: Extent) -> Result<Read, Error> {
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    file: File,
+    pub(crate) file: File,
     disk: Disk,
     /// End of the last whole line.
     end: u64,
@@ -71,11 +71,6 @@ impl Journal {
             journal.write(b"\n")?;
         }
         Ok((journal, read))
-    }
-
-    /// Gives the file to a user, while it is open; see [`disk::give`].
-    pub(crate) fn give(&self, owner: Option<(u32, u32)>) -> Result<(), Error> {
-        disk::give(&self.file, owner).map_err(|source| Error::io("give away", &self.path, source))
     }
 
     /// Tells about how many more readings are to come, for the message when space runs out.

@@ -1,12 +1,10 @@
 //! The folder of a study: what was planned, every reading, and what was derived from them.
 //!
-//! Data flow: the engine's events append to [`journal`]; every other file is written whole, to a
-//! temporary name first and then renamed, so that a reader never sees half of it.
-//!
 //! Invariants:
 //! * the journal is only ever appended to; a torn last line is tolerated, anything else that is
 //!   wrong in it is an error that names the line;
-//! * a reading is in the journal before anything is said about it;
+//! * every other file is written whole, to a temporary name first and then renamed, so that a reader
+//!   never sees half of it;
 //! * a file from a newer version is refused, not guessed at.
 
 #![forbid(unsafe_code)]

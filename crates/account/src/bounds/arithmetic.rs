@@ -9,13 +9,11 @@ use coretwin_base::account::{Run, Siblings, Span};
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use std::collections::BTreeMap;
 
-/// Busy time of the CPUs in a span of time, in seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Busy {
     pub(crate) length_s: f64,
     /// By CPU; one that is not here was not online.
     pub(crate) by_cpu_s: BTreeMap<CpuId, f64>,
-    /// How far a busy time may be off.
     pub(crate) error_s: f64,
 }
 

@@ -31,7 +31,6 @@ const ERROR_TICKS: f64 = 3.0;
 #[derive(Debug, Default)]
 struct Past {
     runs: BTreeMap<usize, Vec<Span>>,
-    /// Run time that is in `runs`.
     counted: Nanos,
     allowed: Option<Rc<CpuSet>>,
 }
@@ -93,10 +92,7 @@ impl Bounds {
     /// Ends a piece: everything that ran in it gets its range.
     fn end_piece(&mut self) -> Result<(), Error> {
         self.roster.meet_new();
-        match self.effort.is_thorough {
-            true => self.roster.read_all(),
-            false => self.roster.read_some(self.effort.round_s(self.piece_start.elapsed())),
-        }
+        self.roster.read_round(self.effort.round_s(self.piece_start.elapsed()));
         self.roster.read_cgroups();
         let stat = observe::cpu_times(&self.root)?;
         let now = Instant::now();
@@ -169,11 +165,7 @@ impl Method for Bounds {
     }
 
     fn start(&mut self) -> Result<(), Error> {
-        if !self.effort.is_thorough {
-            self.roster.keep_files();
-        }
-        self.roster.list(true);
-        self.roster.begin_window();
+        self.roster.start(self.effort.is_thorough);
         let stat = observe::cpu_times(&self.root)?;
         self.piece_start = Instant::now();
         self.window_start = self.piece_start;

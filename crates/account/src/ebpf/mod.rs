@@ -5,20 +5,23 @@
 //! ended tasks stay small, and [`gathered`] adds up what it said.
 
 mod gathered;
-mod groups;
 
 use crate::Error;
 use crate::method::Method;
 use coretwin_base::account::{CpuUse, MethodName, Siblings, Window};
 use coretwin_base::machine::cpu_set::CpuId;
-use coretwin_bpf::overlap::{Overlap, Room, SiblingMap};
+use coretwin_bpf::overlap::{Overlap, Room, SiblingMap, TaskTime};
+use coretwin_host::cgroup::CgroupPaths;
 use coretwin_host::observe::{self, CpuTimes};
 use coretwin_host::root::Root;
+use coretwin_host::tasks::Tasks;
 use gathered::Gathered;
-use groups::Groups;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Processes that are remembered.
+const KNOWN_MAX: usize = 65_536;
 /// The pid namespace of this process, and what it is called if it is the machine's own
 /// (PROC_PID_INIT_INO, include/linux/proc_ns.h).
 const NUMBERS: &str = "proc/self/ns/pid";
@@ -139,4 +142,47 @@ fn impossible(error: coretwin_bpf::Error) -> Error {
     let parted = text.split_once("; ").or_else(|| text.split_once(": "));
     let (why, remedy) = parted.unwrap_or((&text, "take sampled"));
     not_possible(why, remedy)
+}
+
+/// Whose cgroup is which, asked for while it is there: the program tells a number, and a group that has
+/// gone has no path any more.
+#[derive(Debug)]
+struct Groups {
+    paths: CgroupPaths,
+    tasks: Tasks,
+    /// By process, where groups have no numbers to be found by: those of version 1.
+    of_process: BTreeMap<u32, Option<String>>,
+}
+
+impl Groups {
+    fn new(root: &Root) -> Self {
+        let mut paths = CgroupPaths::new(root);
+        // No group has this number: all there are are looked up.
+        paths.path(0);
+        Self { paths, tasks: Tasks::new(root), of_process: BTreeMap::new() }
+    }
+
+    fn learn(&mut self, task: &TaskTime) {
+        if self.paths.path(task.cgroup).is_some() || self.of_process.contains_key(&task.tgid) {
+            return;
+        }
+        if self.of_process.len() >= KNOWN_MAX {
+            self.of_process.clear();
+        }
+        // Who has ended already was in the group of whoever started it, as a rule.
+        let group = self.tasks.cgroup(task.tgid);
+        let group = group.or_else(|| self.of_process.get(&task.parent).cloned().flatten());
+        self.of_process.insert(task.tgid, group);
+    }
+
+    /// The path of a task's group, as in `/proc/PID/cgroup`.
+    fn path(&mut self, task: &TaskTime) -> Option<String> {
+        let known = self.paths.path(task.cgroup);
+        known.or_else(|| self.of_process.get(&task.tgid).cloned().flatten())
+    }
+
+    /// Processes may be in other groups by now.
+    fn forget(&mut self) {
+        self.of_process.clear();
+    }
 }

@@ -65,7 +65,6 @@ impl Known {
         Self { by_busy: [(2, span)].into(), origin }
     }
 
-    /// Yield and slowdown of a measurement; a yield that was not measured is none.
     pub fn of_measurement(from: &MeasuredFactors) -> (Option<Self>, Self) {
         let core_yield = from.factors.core_yield.map(|known| Self::measured(known, from));
         (core_yield, Self::measured(from.factors.slowdown, from))

@@ -27,12 +27,11 @@ const DEVIATION: f64 = 0.1;
 pub(super) fn classes(
     field: &mut Field<'_>,
     places: &[usize],
-    random: &mut Stream,
 ) -> Result<Vec<(BTreeSet<usize>, f64)>, End> {
     let mut sample = Vec::new();
     for _ in 0..SAMPLE_ROUNDS {
         let mut order = places.to_vec();
-        random.shuffle(&mut order);
+        field.random.shuffle(&mut order);
         let pairs: Vec<(usize, usize)> =
             order.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
         sample.extend(play(field, &pairs)?.into_iter().flatten());
@@ -40,7 +39,7 @@ pub(super) fn classes(
     let Some(border) = border(sample) else { return Ok(Vec::new()) };
     let mut classes = Classes::new(places);
     loop {
-        let pairs = classes.open_pairs(random);
+        let pairs = classes.open_pairs(&mut field.random);
         if pairs.is_empty() {
             return Ok(classes.large());
         }
@@ -119,7 +118,6 @@ impl Classes {
         self.members.iter().position(|members| members.contains(&place))
     }
 
-    /// Takes in how likely two places are far apart.
     fn learn(&mut self, (a, b): (usize, usize), far: f64) {
         let (Some(a), Some(b)) = (self.of(a), self.of(b)) else { return };
         // Merged meanwhile, over others.

@@ -46,7 +46,6 @@ pub(super) fn probability(evidence: f64) -> f64 {
 pub(super) struct Compared {
     /// Evidence so far, in nats.
     pub(super) evidence: f64,
-    /// One mean log ratio of both CPUs per repetition.
     repeats: Vec<f64>,
 }
 

@@ -3,6 +3,7 @@
 use super::meter::{Measured, Meter, MeterError, Round};
 use coretwin_base::account::probe::Contention;
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use coretwin_base::random::Stream;
 
 /// Of so many CPUs one may be disturbed in a round that counts; of fewer, none.
 const CPUS_PER_DISTURBED: usize = 20;
@@ -19,7 +20,6 @@ pub(super) enum End {
     Meter(MeterError),
 }
 
-/// How one CPU was disturbed.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Tally {
     pub(super) disturbed: u32,
@@ -35,11 +35,11 @@ pub(super) struct Field<'m> {
     pub(super) cpus: Vec<CpuId>,
     budget_s: f64,
     progress: &'m mut dyn FnMut(f64),
+    pub(super) random: Stream,
     pub(super) tallies: Vec<Tally>,
     pub(super) rounds: u32,
     /// Rounds discarded because others ran.
     pub(super) rounds_disturbed: u32,
-    /// Rounds measured at all.
     pub(super) attempts: u32,
     /// When the first and the last round that counts were over, in seconds of the meter.
     pub(super) valid_s: Option<(f64, f64)>,
@@ -50,6 +50,7 @@ impl<'m> Field<'m> {
         meter: &'m mut dyn Meter,
         cpus: &CpuSet,
         budget_s: f64,
+        random: Stream,
         progress: &'m mut dyn FnMut(f64),
     ) -> Self {
         let cpus: Vec<CpuId> = cpus.iter().collect();
@@ -59,6 +60,7 @@ impl<'m> Field<'m> {
             cpus,
             budget_s,
             progress,
+            random,
             tallies,
             rounds: 0,
             rounds_disturbed: 0,

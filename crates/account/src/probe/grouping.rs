@@ -9,7 +9,6 @@ use super::field::{End, Field};
 use super::search::{Parts, Stage};
 use super::verify::verify;
 use coretwin_base::account::probe::{Contention, Pair};
-use coretwin_base::random::Stream;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Stages that may find nothing before the search is given up.
@@ -35,15 +34,10 @@ impl Grouping {
         Self { open: places.iter().map(single).collect(), ..Self::default() }
     }
 
-    pub(super) fn search(
-        &mut self,
-        field: &mut Field<'_>,
-        kind: Contention,
-        random: &mut Stream,
-    ) -> Result<(), End> {
+    pub(super) fn search(&mut self, field: &mut Field<'_>, kind: Contention) -> Result<(), End> {
         let mut fruitless = 0;
         while fruitless < FRUITLESS_MAX {
-            let pool = self.representatives(field, random);
+            let pool = self.representatives(field);
             if pool.is_empty() {
                 break;
             }
@@ -52,7 +46,7 @@ impl Grouping {
                 self.close(pool[0], 1.0);
                 true
             } else {
-                self.stage(field, kind, &pool, random)?
+                self.stage(field, kind, &pool)?
             };
             fruitless = if merged { 0 } else { fruitless + 1 };
         }
@@ -60,10 +54,11 @@ impl Grouping {
     }
 
     /// One CPU of each open group that can be measured.
-    fn representatives(&self, field: &Field<'_>, random: &mut Stream) -> Vec<usize> {
+    fn representatives(&self, field: &mut Field<'_>) -> Vec<usize> {
+        let Field { tallies, random, .. } = field;
         let one_of = |(group, _): &(BTreeSet<usize>, f64)| {
             let usable: Vec<usize> =
-                group.iter().copied().filter(|place| !field.tallies[*place].given_up).collect();
+                group.iter().copied().filter(|place| !tallies[*place].given_up).collect();
             let pick = random.below(usable.len().max(1) as u64) as usize;
             usable.get(pick).copied()
         };
@@ -76,9 +71,8 @@ impl Grouping {
         field: &mut Field<'_>,
         kind: Contention,
         pool: &[usize],
-        random: &mut Stream,
     ) -> Result<bool, End> {
-        let stage = Stage::measure(field, kind, pool, random)?;
+        let stage = Stage::measure(field, kind, pool)?;
         let Parts { free, slowed, .. } = stage.part();
         for (place, probability) in &free {
             self.close(*place, *probability);
@@ -90,7 +84,7 @@ impl Grouping {
             if pairs.is_empty() {
                 break;
             }
-            let passed = self.test(field, kind, &pairs, false, random)?;
+            let passed = self.test(field, kind, &pairs, false)?;
             let passed = pairs.iter().zip(passed).filter(|(_, passed)| *passed);
             merged.extend(passed.flat_map(|((a, b), _)| [*a, *b]));
             // Whether these are in the way of more is seen in the next stage, without the mates
@@ -107,9 +101,8 @@ impl Grouping {
         kind: Contention,
         pairs: &[(usize, usize)],
         thorough: bool,
-        random: &mut Stream,
     ) -> Result<Vec<bool>, End> {
-        let compared = verify(field, kind, pairs, thorough, random)?;
+        let compared = verify(field, kind, pairs, thorough)?;
         let mut passed = Vec::new();
         for ((a, b), compared) in pairs.iter().zip(compared) {
             let (a, b) = (*a.min(b), *a.max(b));

@@ -25,16 +25,13 @@ pub trait Meter {
     /// Errors: [`MeterError`] if nothing more can be measured.
     fn measure(&mut self, round: &Round) -> Result<Measured, MeterError>;
 
-    /// Time since the meter was made, in seconds.
     fn elapsed_s(&self) -> f64;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MeterError {
-    /// The user wants an end.
     #[error("stopped")]
     Stopped,
-    /// What burns the CPU time gave up.
     #[error("{0}")]
     Failed(String),
 }

@@ -1,7 +1,7 @@
 //! Which CPUs share a core, or in time a physical CPU, by contention.
 //!
 //! Data flow: [`find`] lets a [`meter::Meter`] measure rounds ([`field`] repeats those that others
-//! disturb): group testing over [`codes`], in which [`mod@search`] sees who is slowed and by whom, then
+//! disturb): group testing, in which [`mod@search`] sees who is slowed and by whom, then
 //! direct tests of disjoint pairs ([`verify`]), weighed by [`evidence`]; [`grouping`] does both until
 //! nobody is slowed any more → [`Findings`].
 //!
@@ -13,7 +13,6 @@
 //!   disturbed in most rounds nothing is said, whatever the few others show.
 
 mod caches;
-mod codes;
 mod evidence;
 mod field;
 mod grouping;
@@ -68,22 +67,20 @@ pub fn find(
     options: &Options,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Findings, MeterError> {
-    let mut random = Stream::new(options.seed, "probe", 0);
-    let mut field = Field::new(meter, &options.cpus, options.budget_s, progress);
-    let places: Vec<usize> = (0..field.cpus.len()).collect();
-    let mut cores = Grouping::new(&places);
-    let mut more = More::default();
-    let end = search(&mut field, options.caches, &mut cores, &mut more, &mut random);
-    let out_of_time = match end {
+    let random = Stream::new(options.seed, "probe", 0);
+    let mut field = Field::new(meter, &options.cpus, options.budget_s, random, progress);
+    let mut known = Known::default();
+    let out_of_time = match known.search(&mut field, options.caches) {
         Ok(()) | Err(End::TooFew) => false,
         Err(End::OutOfTime) => true,
         Err(End::Meter(error)) => return Err(error),
     };
-    Ok(findings(&field, cores, more, out_of_time))
+    Ok(findings(&field, known, out_of_time))
 }
 
 #[derive(Debug, Default)]
-struct More {
+struct Known {
+    cores: Grouping,
     /// Who takes turns on one physical CPU.
     turns: Grouping,
     /// Which cores share a second-level cache.
@@ -92,25 +89,23 @@ struct More {
     last: Vec<(BTreeSet<usize>, f64)>,
 }
 
-fn search(
-    field: &mut Field<'_>,
-    caches: bool,
-    cores: &mut Grouping,
-    more: &mut More,
-    random: &mut Stream,
-) -> Result<(), End> {
-    cores.search(field, Contention::Ports, random)?;
-    every_pair(field, cores, random)?;
-    more.turns = turns::turns(field, &cores.groups, random)?;
-    let one_of = |(group, _): &(BTreeSet<usize>, f64)| group.first().copied();
-    let single: Vec<usize> =
-        cores.groups.iter().filter_map(one_of).chain(cores.alone.keys().copied()).collect();
-    if caches && single.len() > 1 {
-        more.second = Grouping::new(&single);
-        more.second.search(field, Contention::L2, random)?;
-        more.last = caches::classes(field, &single, random)?;
+impl Known {
+    fn search(&mut self, field: &mut Field<'_>, caches: bool) -> Result<(), End> {
+        self.cores = Grouping::new(&(0..field.cpus.len()).collect::<Vec<_>>());
+        self.cores.search(field, Contention::Ports)?;
+        every_pair(field, &mut self.cores)?;
+        let Grouping { groups, alone, .. } = &self.cores;
+        self.turns = turns::turns(field, groups)?;
+        let one_of = |(group, _): &(BTreeSet<usize>, f64)| group.first().copied();
+        let single: Vec<usize> =
+            groups.iter().filter_map(one_of).chain(alone.keys().copied()).collect();
+        if caches && single.len() > 1 {
+            self.second = Grouping::new(&single);
+            self.second.search(field, Contention::L2)?;
+            self.last = caches::classes(field, &single)?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// About how many rounds a probe of so many CPUs takes where cores have one or two of them and
@@ -126,7 +121,7 @@ pub fn rounds_expected(cpus: usize, caches: bool) -> u32 {
 const FEW: usize = 4;
 
 /// Tests the pairs that the search had no reason to, where there are few.
-fn every_pair(field: &mut Field<'_>, cores: &mut Grouping, random: &mut Stream) -> Result<(), End> {
+fn every_pair(field: &mut Field<'_>, cores: &mut Grouping) -> Result<(), End> {
     let count = field.cpus.len();
     if count > FEW {
         return Ok(());
@@ -135,7 +130,7 @@ fn every_pair(field: &mut Field<'_>, cores: &mut Grouping, random: &mut Stream) 
         for b in a + 1..count {
             let given_up = field.tallies[a].given_up || field.tallies[b].given_up;
             if !given_up && !cores.pairs.contains_key(&(a, b)) {
-                cores.test(field, Contention::Ports, &[(a, b)], true, random)?;
+                cores.test(field, Contention::Ports, &[(a, b)], true)?;
             }
         }
     }
@@ -159,22 +154,22 @@ fn forget_busy(field: &Field<'_>, grouping: &mut Grouping) {
     open.extend(places.into_iter().map(|place| ([place].into_iter().collect(), 0.0)));
 }
 
-fn findings(field: &Field<'_>, mut cores: Grouping, mut more: More, out_of_time: bool) -> Findings {
-    forget_busy(field, &mut cores);
-    forget_busy(field, &mut more.turns);
-    forget_busy(field, &mut more.second);
+fn findings(field: &Field<'_>, known: Known, out_of_time: bool) -> Findings {
+    let Known { mut cores, mut turns, mut second, mut last } = known;
+    for grouping in [&mut cores, &mut turns, &mut second] {
+        forget_busy(field, grouping);
+    }
     let quiet = |(group, _): &(BTreeSet<usize>, f64)| {
         group.iter().all(|place| !cores.open.iter().any(|(open, _)| open.contains(place)))
     };
-    more.last.retain(quiet);
+    last.retain(quiet);
     let named = |places: &BTreeSet<usize>| -> CpuSet {
         places.iter().map(|place| field.cpus[*place]).collect()
     };
     // What passed a direct test stands, also if more might belong to it.
     let (partial, single): (Vec<_>, Vec<_>) =
         cores.open.iter().partition(|(group, _)| group.len() > 1);
-    let by_turns: Vec<&BTreeSet<usize>> =
-        more.turns.groups.iter().map(|(group, _)| group).collect();
+    let by_turns: Vec<&BTreeSet<usize>> = turns.groups.iter().map(|(group, _)| group).collect();
     let of = |what: Sharing, (group, confidence): &(BTreeSet<usize>, f64)| Shared {
         what,
         cpus: named(group),
@@ -192,9 +187,9 @@ fn findings(field: &Field<'_>, mut cores: Grouping, mut more: More, out_of_time:
     let siblings = groups().filter(|(group, _)| !by_turns.contains(&group));
     let mut shared: Vec<Shared> = siblings
         .map(|group| of(Sharing::Core, group))
-        .chain(more.turns.groups.iter().map(|group| of(Sharing::Time, group)))
-        .chain(more.second.groups.iter().map(|group| of(Sharing::L2, &with_siblings(group))))
-        .chain(more.last.iter().map(|group| of(Sharing::LastLevel, &with_siblings(group))))
+        .chain(turns.groups.iter().map(|group| of(Sharing::Time, group)))
+        .chain(second.groups.iter().map(|group| of(Sharing::L2, &with_siblings(group))))
+        .chain(last.iter().map(|group| of(Sharing::LastLevel, &with_siblings(group))))
         .collect();
     shared.sort_by(|a, b| (&a.cpus, a.what).cmp(&(&b.cpus, b.what)));
     let mut sets: Vec<CpuSet> = groups().map(|(group, _)| named(group)).collect();
@@ -210,7 +205,7 @@ fn findings(field: &Field<'_>, mut cores: Grouping, mut more: More, out_of_time:
         undecided: single.iter().flat_map(|(group, _)| group).map(|p| field.cpus[*p]).collect(),
         confidence: sure.reduce(f64::min).unwrap_or(0.0),
         shared,
-        pairs: [&cores.pairs, &more.turns.pairs, &more.second.pairs]
+        pairs: [&cores.pairs, &turns.pairs, &second.pairs]
             .into_iter()
             .flat_map(|pairs| pairs.values().cloned())
             .collect(),

@@ -1,17 +1,22 @@
 //! One stage of the search: who is slowed at all, and by whom most likely.
 //!
-//! All CPUs of a pool are measured in rounds of about half of them ([`super::codes`]), and now and
+//! All CPUs of a pool are measured in rounds of about half of them ([`Codes`]), and now and
 //! then all together. Whoever is slower with all than in its best rounds has somebody in the pool
 //! that is in its way. Who that is shows in the rounds: a CPU is slower in those in which the other
 //! is active, and the other likewise.
 
-use super::codes::{self, Codes};
 use super::evidence::{probability, weight};
 use super::field::{End, Field};
 use coretwin_base::account::probe::Contention;
 use coretwin_base::random::Stream;
 use std::collections::BTreeSet;
 
+/// Letters in which any two words differ at least. Three, so that one outlier does not matter.
+const APART: u32 = 3;
+/// Letters beyond log₂ of the number of words.
+const MORE_LETTERS: u32 = 12;
+/// Words drawn anew before a letter is added.
+const REDRAWS: u32 = 64;
 /// Rounds with all CPUs of the pool.
 const ALL_ROUNDS: u32 = 6;
 /// Partners of each CPU that are thought of: seven siblings, and one too many.
@@ -24,7 +29,7 @@ const DIFFERENCE: f64 = -0.08;
 const OF_LIKELIEST: f64 = 0.7;
 
 pub(super) fn rounds(cpus: usize) -> u32 {
-    if cpus < 2 { 0 } else { 2 * codes::letters(cpus) + ALL_ROUNDS }
+    if cpus < 2 { 0 } else { 2 * letters(cpus) + ALL_ROUNDS }
 }
 
 /// One round: who of the pool was active, and what was measured, both by index into the pool.
@@ -47,9 +52,8 @@ impl Stage {
         field: &mut Field<'_>,
         kind: Contention,
         pool: &[usize],
-        random: &mut Stream,
     ) -> Result<Self, End> {
-        let codes = Codes::draw(pool.len(), random);
+        let codes = Codes::draw(pool.len(), &mut field.random);
         let mut stage = Self { pool: pool.to_vec(), observations: Vec::new(), free: Vec::new() };
         let all_every = codes.letters.div_ceil(ALL_ROUNDS).max(1);
         let mut all_rounds = 0;
@@ -191,4 +195,72 @@ pub(super) struct Parts {
     pub(super) free: Vec<(usize, f64)>,
     pub(super) slowed: Vec<usize>,
     pub(super) unknown: Vec<usize>,
+}
+
+/// Which CPUs are active in which round of group testing.
+///
+/// Every CPU has a code word. For each letter there are two rounds: one with the CPUs whose letter
+/// is 1, one with the others. So each CPU is active once per letter, and shares the round with
+/// another exactly if their letters are equal. Any two words differ in [`APART`] letters at least:
+/// so often every CPU is measured without any given other. Random words of about log₂ n + 12
+/// letters have that property after few redraws (Gilbert, *A comparison of signalling alphabets*,
+/// Bell System Technical Journal 31, 1952), and beyond it they make the rounds of two strangers
+/// as different as chance does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Codes {
+    /// Letters of each word, at most 64.
+    letters: u32,
+    words: Vec<u64>,
+}
+
+impl Codes {
+    fn draw(count: usize, random: &mut Stream) -> Self {
+        let mut letters = letters(count);
+        let mut words: Vec<u64> = Vec::with_capacity(count);
+        while words.len() < count {
+            let drawn = (0..REDRAWS)
+                .map(|_| random.next_u64() & mask(letters))
+                .find(|word| words.iter().all(|other| (word ^ other).count_ones() >= APART));
+            match drawn {
+                Some(word) => words.push(word),
+                None if letters < u64::BITS => letters += 1,
+                None => words.push(random.next_u64()),
+            }
+        }
+        Self { letters, words }
+    }
+
+    fn letter(&self, word: usize, letter: u32) -> bool {
+        self.words[word] >> letter & 1 == 1
+    }
+}
+
+/// Letters of the words of so many CPUs. Two have nobody else to be told apart from: for them
+/// rounds alone and together are what counts.
+fn letters(count: usize) -> u32 {
+    let more = if count <= 2 { 5 } else { MORE_LETTERS };
+    count.max(2).next_power_of_two().ilog2() + more
+}
+
+fn mask(letters: u32) -> u64 {
+    if letters >= u64::BITS { u64::MAX } else { (1 << letters) - 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_apart_and_grow_with_the_logarithm() {
+        let mut lengths = Vec::new();
+        for count in [1, 2, 3, 16, 64, 256, 1024] {
+            let codes = Codes::draw(count, &mut Stream::new(1, "codes", count as u64));
+            assert_eq!(codes.words.len(), count);
+            for (index, a) in codes.words.iter().enumerate() {
+                assert!(codes.words[..index].iter().all(|b| (a ^ b).count_ones() >= APART));
+            }
+            lengths.push(codes.letters);
+        }
+        assert_eq!(lengths, [6, 6, 14, 16, 18, 20, 22]);
+    }
 }

@@ -7,23 +7,20 @@ use super::evidence::weight;
 use super::field::{End, Field};
 use super::grouping::Grouping;
 use coretwin_base::account::probe::Contention;
-use coretwin_base::random::Stream;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Comparisons of each CPU.
 const REPEATS: usize = 5;
 
 /// Who takes turns with whom, among CPUs in each other's way.
 pub(super) fn turns(
     field: &mut Field<'_>,
     groups: &[(BTreeSet<usize>, f64)],
-    random: &mut Stream,
 ) -> Result<Grouping, End> {
     let members: Vec<Vec<usize>> =
         groups.iter().map(|(group, _)| group.iter().copied().collect()).collect();
     let slowed: Vec<usize> = slowed(field, &members)?;
     let mut turns = Grouping::new(&slowed);
-    turns.search(field, Contention::Turns, random)?;
+    turns.search(field, Contention::Turns)?;
     Ok(turns)
 }
 

@@ -8,13 +8,11 @@
 use super::evidence::Compared;
 use super::field::{End, Field};
 use coretwin_base::account::probe::Contention;
-use coretwin_base::random::Stream;
 
 /// Repetitions at least: fewer make a poor interval.
 pub(super) const REPEATS_MIN: usize = 5;
 /// Repetitions at least of a pair that proves free and needs no interval.
 const REPEATS_FREE: usize = 2;
-/// Repetitions at most.
 const REPEATS_MAX: usize = 12;
 /// Evidence that settles a pair, in nats: odds of 3000 to 1.
 const SETTLED: f64 = 8.0;
@@ -26,7 +24,6 @@ pub(super) fn verify(
     kind: Contention,
     pairs: &[(usize, usize)],
     thorough: bool,
-    random: &mut Stream,
 ) -> Result<Vec<Compared>, End> {
     let mut compared = vec![Compared::default(); pairs.len()];
     let free = if thorough { REPEATS_MIN } else { REPEATS_FREE };
@@ -42,7 +39,7 @@ pub(super) fn verify(
         let ordered: Vec<(usize, usize)> = open
             .iter()
             .map(|at| pairs[*at])
-            .map(|(a, b)| if random.below(2) == 0 { (a, b) } else { (b, a) })
+            .map(|(a, b)| if field.random.below(2) == 0 { (a, b) } else { (b, a) })
             .collect();
         let first: Vec<usize> = ordered.iter().map(|pair| pair.0).collect();
         let second: Vec<usize> = ordered.iter().map(|pair| pair.1).collect();

@@ -57,7 +57,6 @@ pub(crate) struct Known {
     expected: Nanos,
     /// Whether it was read in the last round, or is new: what it has run since is known to be since.
     is_based: bool,
-    /// Whether it was read in this round.
     is_read: bool,
     cgroup_asked: bool,
     file: Option<RunTimeFile>,
@@ -73,7 +72,6 @@ impl Known {
         !self.ended && self.ran_at.is_some_and(|at| now.saturating_duration_since(at) <= awake)
     }
 
-    /// Takes note of its run time.
     fn has_run(&mut self, run: Nanos, now: Instant) {
         let more = run.saturating_sub(self.run);
         if more > Nanos(0) {
@@ -152,9 +150,18 @@ impl Roster {
         }
     }
 
+    /// Gets to know everybody for a first window; who may not read all keeps files open.
+    pub(crate) fn start(&mut self, is_thorough: bool) {
+        if !is_thorough {
+            self.keep_files();
+        }
+        self.list(true);
+        self.begin_window();
+    }
+
     /// From now on files of run times are kept open, as many as this process may have: to read one again
     /// costs a fraction of opening it.
-    pub(crate) fn keep_files(&mut self) {
+    fn keep_files(&mut self) {
         let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
         let wanted = FILES_MAX + OTHER_FILES;
         let more = maximum.map_or(wanted, |maximum| maximum.min(wanted));
@@ -169,7 +176,7 @@ impl Roster {
 
     /// Gets to know every visible thread. What they ran up to now counts nowhere, unless they are
     /// new since the last listing.
-    pub(crate) fn list(&mut self, is_first: bool) {
+    fn list(&mut self, is_first: bool) {
         self.newest = self.tasks.newest();
         for process in self.tasks.processes() {
             let leader_known = self.by_thread.contains_key(&process);
@@ -382,8 +389,11 @@ impl Roster {
         }
     }
 
-    /// A round that reads the run times of all.
-    pub(crate) fn read_all(&mut self) {
+    /// A round that reads the run times of as many as may be for so much CPU time, or of all.
+    pub(crate) fn read_round(&mut self, allowance_s: Option<f64>) {
+        if let Some(allowance_s) = allowance_s {
+            return self.read_some(allowance_s);
+        }
         let there = self.known.iter().filter(|(_, known)| !known.ended);
         let all: Vec<Index> = there.map(|(index, _)| *index).collect();
         let now = Instant::now();
@@ -392,9 +402,8 @@ impl Roster {
         }
     }
 
-    /// A round that reads as many as may be for so much CPU time: of those that are awake first who is
-    /// expected to have run most, then the others by turns.
-    pub(crate) fn read_some(&mut self, allowance_s: f64) {
+    /// Of those that are awake first who is expected to have run most, then the others by turns.
+    fn read_some(&mut self, allowance_s: f64) {
         let (start_s, now) = (cpu_s(), Instant::now());
         let expected = |index: &Index| self.known.get(index).map(|known| known.expected);
         let mut awake = self.awake(now);
@@ -430,7 +439,6 @@ impl Roster {
         self.known.len()
     }
 
-    /// Those that ran since the last window.
     pub(crate) fn ran(&self) -> impl Iterator<Item = (Index, &Known)> {
         self.known
             .iter()

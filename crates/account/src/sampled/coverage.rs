@@ -29,7 +29,6 @@ pub(crate) fn lowest(hits: f64, looks: f64) -> f64 {
     solve(|share| incomplete_beta(hits, (looks - hits).max(0.0) + 1.0, share) - TAIL)
 }
 
-/// The highest such share.
 pub(crate) fn highest(hits: f64, looks: f64) -> f64 {
     1.0 - lowest(looks - hits, looks)
 }

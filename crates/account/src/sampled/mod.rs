@@ -40,20 +40,18 @@ pub struct Effort {
     /// Most CPU time of the looks, as a share of one CPU; the glances have half as much more, reading
     /// some of the threads at the end of a window half as much again.
     pub share_max: f64,
-    /// Most looks per second.
     pub rate_max: f64,
     /// Whether a window's end reads every thread, and glances are cast; else it reads as many as it may,
     /// those first that ran most of late.
     pub is_thorough: bool,
-    /// Seed of the moments.
     pub seed: u64,
 }
 
 impl Effort {
-    /// What reading run times may cost at the end of so much time, where not all are read: half as
-    /// much again as the looks, in seconds of CPU time.
-    pub(crate) fn round_s(&self, length: Duration) -> f64 {
-        1.5 * self.share_max * length.as_secs_f64()
+    /// What reading run times may cost at the end of so much time, half as much again as the looks, in
+    /// seconds of CPU time; `None` where all are read.
+    pub(crate) fn round_s(&self, length: Duration) -> Option<f64> {
+        (!self.is_thorough).then(|| 1.5 * self.share_max * length.as_secs_f64())
     }
 }
 
@@ -144,11 +142,7 @@ impl Method for Sampled {
     }
 
     fn start(&mut self) -> Result<(), Error> {
-        if !self.effort.is_thorough {
-            self.roster.keep_files();
-        }
-        self.roster.list(true);
-        self.roster.begin_window();
+        self.roster.start(self.effort.is_thorough);
         self.stat = Some(observe::cpu_times(&self.root)?);
         let now = Instant::now();
         self.window_start = now;
@@ -194,10 +188,7 @@ impl Method for Sampled {
     }
 
     fn window(&mut self) -> Result<Window, Error> {
-        match self.effort.is_thorough {
-            true => self.roster.read_all(),
-            false => self.roster.read_some(self.effort.round_s(self.window_start.elapsed())),
-        }
+        self.roster.read_round(self.effort.round_s(self.window_start.elapsed()));
         let stat = observe::cpu_times(&self.root)?;
         let now = Instant::now();
         let elapsed_s = (now - self.window_start).as_secs_f64();

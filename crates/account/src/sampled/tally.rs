@@ -143,7 +143,6 @@ impl Tally {
         }
     }
 
-    /// Puts what was seen of one thread to that of another.
     pub(crate) fn fold(&mut self, from: Index, into: Index) {
         for (cpu, seen) in self.tasks.remove(&from).unwrap_or_default() {
             self.tasks.entry(into).or_default().entry(cpu).or_default().merge(&seen);
@@ -307,7 +306,6 @@ impl OnCpu {
         self.squares += other.squares;
     }
 
-    /// Seconds that it ran by what was seen, taking turns.
     fn ran_s(&self) -> f64 {
         self.certain_s.iter().chain(&self.fair_s).sum()
     }

@@ -1,6 +1,4 @@
 //! What `probe` found: who shares a core, a cache or the time of a physical CPU, by measurement.
-//!
-//! Only the record; how it is come by is in the `account` crate, the loops in `workloads`.
 
 use crate::machine::cpu_set::{CpuId, CpuSet};
 use serde::{Deserialize, Serialize};
@@ -75,7 +73,6 @@ pub struct Pair {
     pub low: f64,
     pub high: f64,
     pub repeats: u32,
-    /// Probability that the two are in each other's way, 0 to 1.
     pub confidence: f64,
 }
 
@@ -94,16 +91,13 @@ pub struct Probe {
     pub schema: u32,
     pub cpus: CpuSet,
     pub pairs: Vec<Pair>,
-    /// CPUs that share a core or its time: sets of two and more.
     pub groups: Vec<CpuSet>,
     /// CPUs of which it is known that they share neither with any other that could be probed.
     pub alone: CpuSet,
     pub undecided: CpuSet,
     pub shared: Vec<Shared>,
-    /// Least confidence of all that is said of cores and their time, 0 to 1; 0 where nothing is.
     pub confidence: f64,
     pub reported: Vec<CpuSet>,
-    /// Whether that is what was found; `None` while a CPU is undecided.
     pub agrees_with_reported: Option<bool>,
     pub foreign: Vec<Foreign>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

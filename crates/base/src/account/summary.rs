@@ -13,7 +13,6 @@ pub struct Worth {
     pub raw_s: f64,
     pub alone_s: f64,
     pub shared_s: f64,
-    /// Lower end of the shared time; raw less this is the upper end of the time alone.
     pub shared_low_s: f64,
     pub shared_high_s: f64,
     /// Seconds of a whole core's capacity that were used: the shares of all tasks of a core add up
@@ -82,20 +81,16 @@ pub struct AccountSummary {
     pub core_yield: Factor,
     pub slowdown: Factor,
     pub method: MethodName,
-    /// Why not by a better method, and what would make that possible; empty for the best.
     pub method_why: String,
-    /// Rate at which the ranges of shared time cover the truth; 1 if they must contain it.
     pub coverage: f64,
     pub siblings: Siblings,
     /// CPUs of those cores that the tasks cannot use or this program cannot see into.
     #[serde(default)]
     pub not_usable: CpuSet,
     pub cores: Vec<CoreUse>,
-    /// By thread, the most raw time first.
     pub tasks: Vec<Task>,
     pub processes: Vec<Group>,
     pub cgroups: Vec<Group>,
-    /// Run time of the target that no task in the lists has; it is within the totals, its range open.
     pub unattributed_s: f64,
     pub unseen: Unseen,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -79,7 +79,6 @@ impl Balance {
 /// What `/proc/stat` says of all CPUs. In seconds.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct StatTimes {
-    /// User and kernel work.
     pub busy_s: f64,
     pub interrupts_s: f64,
     pub steal_s: f64,
@@ -92,7 +91,6 @@ pub struct Unseen {
     /// CPU time of CPUs that no task in the list has: of tasks that ended before they were looked at,
     /// or are of other containers, of interrupts on an idle CPU.
     pub busy_s: f64,
-    /// Events or tasks that did not fit into the method's memory.
     pub lost: u64,
     pub notes: Vec<String>,
 }
@@ -100,7 +98,6 @@ pub struct Unseen {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreUse {
     pub cpus: CpuSet,
-    /// Seconds with exactly k busy, for k = 0 to n; together the elapsed time.
     pub by_busy_s: Vec<Span>,
     pub by_cpu: Vec<CpuUse>,
 }

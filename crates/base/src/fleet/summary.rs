@@ -82,10 +82,7 @@ pub struct FleetEffect {
     /// Lower end of the interval for the next machine; `None` for fewer than three machines.
     pub next_low: Option<f64>,
     pub next_high: Option<f64>,
-    /// Standard deviation of the true effects between machines, on the scale of the analysis (log
-    /// ratio, or the unit); `None` for one machine.
     pub between: Option<f64>,
-    /// Share of the spread that is between machines (I²), from 0 to 1; `None` for one machine.
     pub share_between: Option<f64>,
     /// Two-sided p-value of no mean effect, unadjusted.
     pub p: Option<f64>,

@@ -12,8 +12,6 @@ use std::collections::BTreeMap;
 pub struct Environment {
     pub schema: u32,
     pub sessions: Vec<Session>,
-    /// Sets of facts that stay put while a machine is left alone, by name (`f0`, `f1`, …). A fact
-    /// is a dotted key (`cpu.model`, `cpu.3.governor`, `mitigation.mds`) and its text.
     pub facts: BTreeMap<String, Facts>,
     pub moments: BTreeMap<String, Moment>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,7 +1,4 @@
 //! What a machine looks like: packages, caches, cores, siblings, and the SMT control.
-//!
-//! Only types and pure questions; the reader is in the `host` crate, and simulated machines make
-//! their own. The field names are those of `topology --json`.
 
 use crate::machine::cpu_set::{CoreId, CpuId, CpuSet};
 use crate::origin::Origin;
@@ -17,12 +14,8 @@ pub struct Topology {
     pub schema: u32,
     /// Every present CPU, in order of number, offline ones included.
     pub cpus: Vec<Cpu>,
-    /// Number of physical cores that have at least one present CPU; `None` if no file tells.
     pub cores: Option<u32>,
-    /// The most siblings any core has (offline ones included): 1, 2, 4 or 8; `None` if no file tells.
     pub threads_per_core_max: Option<u32>,
-    /// Online CPUs of which no file says which core they are on. Each has a `core` of its own here,
-    /// which means nothing.
     #[serde(default, skip_serializing_if = "CpuSet::is_empty")]
     pub cores_unknown: CpuSet,
     pub smt: Smt,

@@ -19,7 +19,6 @@ pub struct CoreRun {
     pub clock_ghz: f64,
     pub width: u8,
     pub threads: Vec<CoreThread>,
-    /// Sum of the threads' speeds relative to alone (STP); 1 is one thread's worth.
     pub throughput: f64,
     pub antt: f64,
     pub occupancy: Vec<CoreOccupancy>,
@@ -39,7 +38,6 @@ pub struct CoreThread {
     /// Beside its siblings; the fields stand in the thread itself.
     #[serde(flatten)]
     pub beside: CoreSide,
-    /// Time beside the siblings over time alone; 1 is no slowdown.
     pub slowdown: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slowdown_by_formula: Option<f64>,
@@ -52,7 +50,6 @@ pub struct CoreSide {
     pub cycles: u64,
     /// Uops per cycle.
     pub ipc: f64,
-    /// Cycles by the component that took them; they add up to `cycles`.
     pub cpi: BTreeMap<String, f64>,
     #[serde(default)]
     pub events: BTreeMap<String, u64>,
@@ -80,9 +77,7 @@ pub struct CoreMatrix {
     pub preset: String,
     pub profiles: Vec<String>,
     pub alone_ipc: Vec<f64>,
-    /// `slowdown[a][b]`: of profile `a` beside profile `b`.
     pub slowdown: Vec<Vec<f64>>,
-    /// `throughput[a][b]`: of the pair, relative to alone; symmetric.
     pub throughput: Vec<Vec<f64>>,
     pub slowdown_by_formula: Vec<Vec<f64>>,
     pub cached: u32,
@@ -99,7 +94,6 @@ pub struct CoreEnhancement {
     pub name: String,
     pub about: String,
     pub preset: String,
-    /// What was compared; the first is without.
     pub sides: Vec<CoreEnhancementSide>,
     pub seed: u64,
 }
@@ -176,7 +170,6 @@ pub struct CorePrediction {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreNoteChange {
     pub change: String,
-    /// Slowdown on each machine, in their order, first profile, first seed.
     pub slowdown: Vec<f64>,
 }
 

@@ -19,10 +19,7 @@ pub struct SchedRun {
     /// The machine, as `2x4x2`: packages, cores, threads.
     pub topology: String,
     pub seed: u64,
-    /// The result in one number: operations a second if the work counts any; else seconds, if all
-    /// of it ended; else the work done a second, in CPUs that run alone.
     pub value: f64,
-    /// Its unit: `operations/s`, `s` or `CPUs`.
     pub unit: String,
     pub finished: bool,
     pub events: u64,
@@ -31,29 +28,20 @@ pub struct SchedRun {
     pub switches: u64,
     pub migrations: SchedMigrations,
     pub pulls: u64,
-    /// Time in which a core ran two tasks while another was idle.
     pub clash_s: f64,
-    /// Time in which a CPU was idle while a task waited that may run on any.
     pub wasted_cpu_s: f64,
-    /// Time in which a whole core was idle while a task waited that may run on any.
     pub wasted_core_s: f64,
     pub policy_s: f64,
-    /// Part of the time of online CPUs in which they worked, 0 to 1.
     pub utilisation: f64,
     pub throughput_cpus: f64,
-    /// Jain's index over the CPU time of tasks of equal program and nice value that were there
-    /// throughout: 1 is even, 1/n all to one of n. None without two such tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fairness: Option<f64>,
     pub wake_latency: SchedLatency,
-    /// The longest that any task waited for a CPU.
     pub wait_longest_s: f64,
-    /// Throughput of a core with 1, 2, … CPUs busy over one busy; null where that was not so.
     pub core_throughput: Vec<Option<f64>>,
     pub operations: Vec<SchedOperation>,
     pub programs: Vec<SchedProgram>,
     pub cpus: Vec<SchedCpu>,
-    /// Equal hashes: the same thing happened. Sixteen hexadecimal digits.
     pub trace_hash: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<SchedDecision>,
@@ -72,7 +60,6 @@ pub struct SchedMigrations {
     pub other_package: u64,
 }
 
-/// Durations. Quantiles are too high by at most 1/32.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct SchedLatency {
     pub count: u64,
@@ -97,19 +84,13 @@ pub struct SchedProgram {
     pub name: String,
     pub tasks: u64,
     pub ended: u64,
-    /// CPU time as kernels count it.
     pub raw_s: f64,
-    /// Of it, with all siblings idle.
     pub alone_s: f64,
-    /// Of it, beside a busy sibling.
     pub shared_s: f64,
     pub system_s: f64,
-    /// What the same work takes alone, exactly.
     pub work_alone_s: f64,
-    /// Capacity of cores used, by the throughput that cores had in this run.
     pub capacity_s: f64,
     pub wake_latency: SchedLatency,
-    /// From birth to end.
     pub lifetime: SchedLatency,
 }
 
@@ -129,7 +110,6 @@ pub struct SchedDecision {
     pub at_ns: u64,
     /// The CPU whose code asked the policy.
     pub asked_on: CpuId,
-    /// What was decided: `place`, `pick`, `pull`, `resched`, `stopper`, `timer`, `note`.
     pub verb: String,
     pub cpu: CpuId,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 pub struct Prediction {
     pub gains: Vec<Gain>,
     pub rows: Vec<PredictedRow>,
-    /// How far off the predictions are, the first over Tables 4 to 7.
     pub scores: Vec<Score>,
     pub aims: Vec<Aim>,
     pub samples: Vec<Sample>,
@@ -40,8 +39,6 @@ pub struct Gain {
     pub speed_up: f64,
     pub low: Option<f64>,
     pub high: Option<f64>,
-    /// What the processor offers: throughput of a core with two busy siblings over that with one, in
-    /// the runs themselves, less one.
     pub processor: Option<f64>,
     /// The article's speed-up of the family on that kernel: of its geometric means.
     pub article: Option<f64>,
@@ -84,7 +81,6 @@ pub struct Score {
     pub over: String,
     pub schedulers: Vec<String>,
     pub rows: u32,
-    /// Mean absolute error of the speed-ups, in points.
     pub mean_error_points: f64,
     /// The same of the prediction that every speed-up is [`Score::constant`], in points.
     pub constant_error_points: f64,

@@ -78,7 +78,6 @@ impl Promise {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootFacts {
     pub kernel_release: String,
-    /// The kernel's command line, without what differs between equal boots.
     pub command_line: String,
     pub smt_active: bool,
     pub cpus: CpuSet,

@@ -62,15 +62,12 @@ pub struct ComparedStudy {
 
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Contrast {
-    /// Second over first; above 1 is better in the second. On the raw scale the improvement in the
-    /// row's unit, above 0 is better. `None` if either study has no result.
     pub ratio: Option<f64>,
     pub low: Option<f64>,
     pub high: Option<f64>,
     /// Degrees of freedom (Welch–Satterthwaite).
     pub degrees: Option<f64>,
     pub p: Option<f64>,
-    /// Holm-adjusted p-value over all lines of the same table.
     pub p_adjusted: Option<f64>,
     pub change: Option<Change>,
 }

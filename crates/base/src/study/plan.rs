@@ -65,10 +65,7 @@ pub struct PlanArm {
     pub scheduler: String,
     pub cpus: CpuSet,
     pub cores: u32,
-    /// The arm's thread number: what `{threads}` and one copy per CPU mean here.
     pub threads: u32,
-    /// Whether SMT is active in it, where the arm itself decides that: `off`, and a boot that was
-    /// seen.
     pub smt: Option<bool>,
     pub about: String,
 }
@@ -88,7 +85,6 @@ pub struct PlanRow {
     pub unit: String,
     pub better: Better,
     pub scale: Scale,
-    /// Labels of the arms it is run in, where not all of them have its placement; empty: in all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arms: Vec<String>,
 }

@@ -92,11 +92,9 @@ pub struct Reading {
     pub system_s: f64,
     #[serde(default)]
     pub steal_s: f64,
-    /// Thread count given to the workload (`{threads}`), or its number of tasks.
     pub threads: u32,
     #[serde(default = "one")]
     pub copies: u32,
-    /// What was measured one after another, in the unit of the value, where the workload keeps it.
     #[serde(default, skip_serializing_if = "nothing")]
     pub samples: Arc<Vec<f64>>,
     #[serde(default, skip_serializing_if = "no_words")]

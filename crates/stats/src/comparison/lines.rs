@@ -1,8 +1,7 @@
 //! The lines of the comparison: rows and suites, effects and values.
 
-use super::common::Common;
 use super::contrast::{adjust, contrast};
-use super::side::{Gate, Series, Side, turned};
+use super::side::{Both, Series, turned};
 use crate::study::rows::from_scale;
 use crate::study::suites;
 use crate::verdict;
@@ -18,7 +17,6 @@ type Columns = Vec<[Series; 2]>;
 
 struct Suite {
     name: String,
-    /// Common rows with their weights.
     weighed: Vec<(usize, f64)>,
 }
 
@@ -32,49 +30,38 @@ impl Suite {
     }
 }
 
-pub(super) fn fill(
-    comparison: &mut StudyComparison,
-    sides: &[Side<'_>; 2],
-    common: &Common,
-    gate: &Gate,
-) {
-    let lines = Lines { sides, common, gate, margin: comparison.margin };
-    let rows = 0..common.rows.len();
-    for arm in 1..common.arms.len() {
-        let columns: Columns = rows
-            .clone()
-            .map(|row| [0, 1].map(|side: usize| sides[side].effect(row, arm)))
-            .collect();
-        let mut effects: Vec<EffectChange> =
-            rows.clone().filter_map(|row| lines.effect(&columns, row, arm)).collect();
-        adjust(effects.iter_mut().map(|line| &mut line.interaction));
-        let of_suite = |suite: &Suite| lines.suite(&columns, suite, arm);
-        let mut suites: Vec<SuiteChange> = lines.suites(&columns).iter().map(of_suite).collect();
-        adjust(suites.iter_mut().map(|line| &mut line.interaction));
-        comparison.effects.append(&mut effects);
-        comparison.suites.append(&mut suites);
+impl Both<'_> {
+    pub(super) fn fill(&self, comparison: &mut StudyComparison) {
+        let rows = 0..self.common.rows.len();
+        for arm in 1..self.common.arms.len() {
+            let columns: Columns = rows
+                .clone()
+                .map(|row| [0, 1].map(|side: usize| self.sides[side].effect(row, arm)))
+                .collect();
+            let mut effects: Vec<EffectChange> =
+                rows.clone().filter_map(|row| self.effect(&columns, row, arm)).collect();
+            adjust(effects.iter_mut().map(|line| &mut line.interaction));
+            let of_suite = |suite: &Suite| self.suite(&columns, suite, arm);
+            let mut suites: Vec<SuiteChange> = self.suites(&columns).iter().map(of_suite).collect();
+            adjust(suites.iter_mut().map(|line| &mut line.interaction));
+            comparison.effects.append(&mut effects);
+            comparison.suites.append(&mut suites);
+        }
+        for arm in 0..self.common.arms.len() {
+            let columns: Columns = rows
+                .clone()
+                .map(|row| [0, 1].map(|side: usize| self.sides[side].value(row, arm)))
+                .collect();
+            comparison.values.extend(rows.clone().map(|row| self.value(&columns, row, arm)));
+            let suites = self.suites(&columns);
+            comparison
+                .value_suites
+                .extend(suites.iter().map(|suite| self.value_suite(&columns, suite, arm)));
+        }
+        adjust(comparison.values.iter_mut().map(|line| &mut line.contrast));
+        adjust(comparison.value_suites.iter_mut().map(|line| &mut line.contrast));
     }
-    for arm in 0..common.arms.len() {
-        let columns: Columns =
-            rows.clone().map(|row| [0, 1].map(|side: usize| sides[side].value(row, arm))).collect();
-        comparison.values.extend(rows.clone().map(|row| lines.value(&columns, row, arm)));
-        let suites = lines.suites(&columns);
-        comparison
-            .value_suites
-            .extend(suites.iter().map(|suite| lines.value_suite(&columns, suite, arm)));
-    }
-    adjust(comparison.values.iter_mut().map(|line| &mut line.contrast));
-    adjust(comparison.value_suites.iter_mut().map(|line| &mut line.contrast));
-}
 
-struct Lines<'a> {
-    sides: &'a [Side<'a>; 2],
-    common: &'a Common,
-    gate: &'a Gate,
-    margin: f64,
-}
-
-impl Lines<'_> {
     /// The common row as the first study plans it.
     fn rule(&self, row: usize) -> &PlanRow {
         &self.sides[0].plan.rows[self.common.rows[row][0]]
@@ -86,7 +73,7 @@ impl Lines<'_> {
     }
 
     fn effect(&self, columns: &Columns, row: usize, arm: usize) -> Option<EffectChange> {
-        let [first, second] = self.sides;
+        let [first, second] = &self.sides;
         let effects = [first.row_effect(row, arm)?.clone(), second.row_effect(row, arm)?.clone()];
         let rule = self.rule(row);
         let allowed = self.gate.effect(&[row], arm);

@@ -1,8 +1,7 @@
 //! Two studies of the same rows in the same arms, made at different times, on different kernels or
 //! machines.
 //!
-//! Data flow: two [`StudyRecords`] → `common` (rows and arms of both) → `side` (each study by
-//! itself: effects and values as means with spread) → `contrast` (second less first, by Welch) →
+//! Data flow: two [`StudyRecords`] → `side` (rows and arms of both; each study by itself: effects and values as means with spread) → `contrast` (second less first, by Welch) →
 //! `StudyComparison`. `side` decides, too, what may carry a verdict, and `warnings` says why not.
 //!
 //! Invariants:
@@ -11,7 +10,6 @@
 //! * what differs by more than the thing to be compared is said, and where it makes a verdict
 //!   meaningless there is none.
 
-mod common;
 pub(crate) mod contrast;
 pub(crate) mod facts;
 mod heads;
@@ -29,8 +27,7 @@ use std::collections::BTreeSet;
 pub use heads::folder_heads;
 pub use records::{NothingInCommon, StudyRecords};
 
-use common::Common;
-use side::{Gate, Side};
+use side::{Both, Common, Gate, Side};
 
 /// Compares the second study with the first. Without `margin`, the larger of their own holds. Errors:
 /// [`NothingInCommon`] if no row or no arm is in both.
@@ -52,24 +49,27 @@ pub fn compare_as(
     let margin = margin.unwrap_or(f64::max(margins[0], margins[1]));
     let sides = [0, 1].map(|index| Side::new(studies[index], &common, index));
     let gate = Gate::new(&sides, &common);
-    let (facts, facts_same) = facts::changes(studies, &common.arms);
+    let both = Both { sides, common, gate, margin };
+    let (facts, facts_same) = facts::changes(studies, &both.common.arms);
     let mut comparison = StudyComparison {
         schema: SCHEMA,
-        studies: [0, 1].map(|index| compared(&sides[index], &common, index, &heads[index])),
-        reference_arm: common.arms[0].clone(),
+        studies: [0, 1].map(|index| compared(&both, index, &heads[index])),
+        reference_arm: both.common.arms[0].clone(),
         margin,
         confidence: confidence::CONFIDENCE,
         facts,
         facts_same,
         ..StudyComparison::default()
     };
-    lines::fill(&mut comparison, &sides, &common, &gate);
-    comparison.warnings = warnings::write(&comparison, &sides, &common, &gate, margins);
+    both.fill(&mut comparison);
+    comparison.warnings = warnings::write(&comparison, &both, margins);
     comparison.sentences = sentences::write(&comparison);
     Ok(comparison)
 }
 
-fn compared(side: &Side<'_>, common: &Common, index: usize, head: &str) -> ComparedStudy {
+fn compared(both: &Both<'_>, index: usize, head: &str) -> ComparedStudy {
+    let Both { sides, common, .. } = both;
+    let side = &sides[index];
     let StudyRecords { folder, plan, environment, stopped_because, .. } = *side.records;
     let boots: BTreeSet<&str> =
         environment.sessions.iter().map(|session| session.boot_id.as_str()).collect();

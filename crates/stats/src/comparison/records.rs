@@ -12,7 +12,6 @@ pub struct StudyRecords<'a> {
     pub folder: &'a str,
     pub plan: &'a Plan,
     pub readings: &'a [Reading],
-    /// What the machine was like.
     pub environment: &'a Environment,
     pub stopped_because: StoppedBecause,
 }

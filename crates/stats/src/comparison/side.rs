@@ -1,7 +1,7 @@
-//! The two studies, each analysed by itself, and where a verdict on a change may be given.
+//! The two studies: what they have in common, each analysed by itself, and where a verdict on a change
+//! may be given.
 
-use super::common::Common;
-use super::records::StudyRecords;
+use super::records::{NothingInCommon, StudyRecords};
 use crate::paired::Paired;
 use crate::study::analyse;
 use crate::study::blocks::{Blocks, Cell};
@@ -17,9 +17,7 @@ use std::mem::discriminant;
 /// One study, with its rows and arms numbered as they are in common.
 pub(super) struct Side<'a> {
     pub(super) records: &'a StudyRecords<'a>,
-    /// The plan, with the common reference arm.
     pub(super) plan: Plan,
-    /// Its own analysis against that arm.
     pub(super) summary: Summary,
     blocks: Blocks,
     rows: Vec<usize>,
@@ -168,17 +166,20 @@ pub(super) fn turned(value: f64, better: Better) -> f64 {
     }
 }
 
-/// Where a verdict on a change may be given.
+pub(super) struct Both<'a> {
+    pub(super) sides: [Side<'a>; 2],
+    pub(super) common: Common,
+    pub(super) gate: Gate,
+    pub(super) margin: f64,
+}
+
 pub(super) struct Gate {
-    /// Whether both are the same study, so that nothing is independent.
     pub(super) same_study: bool,
-    /// Whether both protocols end in verdicts.
     pub(super) protocols: bool,
     /// For each common arm: whether it is the same kind of state in both.
     pub(super) states: Vec<bool>,
     /// For each common arm: whether it and the reference say the same about SMT in both.
     pub(super) questions: Vec<bool>,
-    /// For each common row: whether both did the same work.
     pub(super) works: Vec<bool>,
 }
 
@@ -232,4 +233,60 @@ fn work(row: &PlanRow, plan: &Plan) -> (PlanRow, Option<CommandSpec>) {
     let command = plan.command.clone().filter(|_| row.workload == "command");
     let command = command.map(|spec| CommandSpec { folder: None, timeout_s: 0.0, ..spec });
     (row, command)
+}
+
+/// What two studies have in common: rows of equal label, unit and scale, and arms of equal label.
+pub(super) struct Common {
+    pub(super) rows: Vec<[usize; 2]>,
+    /// Labels of the common arms, the reference first, then in the order of the first plan.
+    pub(super) arms: Vec<String>,
+    pub(super) rows_only: [Vec<String>; 2],
+    pub(super) arms_only: [Vec<String>; 2],
+    pub(super) unlike: Vec<[usize; 2]>,
+}
+
+impl Common {
+    pub(super) fn new(studies: [&StudyRecords<'_>; 2]) -> Result<Self, NothingInCommon> {
+        let plans = studies.map(|study| study.plan);
+        let index = |plan: &Plan, id: &str| plan.rows.iter().position(|row| row.id == id);
+        let pairs: Vec<[usize; 2]> = (0..plans[0].rows.len())
+            .filter_map(|first| Some([first, index(plans[1], &plans[0].rows[first].id)?]))
+            .collect();
+        let (rows, unlike): (Vec<[usize; 2]>, Vec<[usize; 2]>) =
+            pairs.into_iter().partition(|[a, b]| are_alike(&plans[0].rows[*a], &plans[1].rows[*b]));
+        let rows_only = [0, 1].map(|side: usize| {
+            let all = plans[side].rows.iter().enumerate();
+            all.filter(|(index, _)| rows.iter().all(|pair| pair[side] != *index))
+                .map(|(_, row)| row.id.clone())
+                .collect()
+        });
+        let mut arms: Vec<String> = plans[0].arms.iter().map(|arm| arm.label.clone()).collect();
+        arms.retain(|label| plans[1].arm(label).is_some());
+        // The first study's reference, where the second has it.
+        if let Some(reference) = arms.iter().position(|arm| *arm == plans[0].reference_arm) {
+            arms[..=reference].rotate_right(1);
+        }
+        let arms_only = plans.map(|plan| {
+            let labels = plan.arms.iter().map(|arm| arm.label.clone());
+            labels.filter(|label| !arms.contains(label)).collect()
+        });
+        let nothing =
+            |what, names| NothingInCommon::new(what, studies.map(|study| study.folder), names);
+        if rows.is_empty() {
+            let names = plans.map(|plan| plan.rows.iter().map(described).collect());
+            return Err(nothing("studies have no row of one unit and scale", names));
+        }
+        if arms.is_empty() {
+            return Err(nothing("studies have no arm", arms_only));
+        }
+        Ok(Self { rows, arms, rows_only, arms_only, unlike })
+    }
+}
+
+fn are_alike(a: &PlanRow, b: &PlanRow) -> bool {
+    (&a.unit, a.better, a.scale) == (&b.unit, b.better, b.scale)
+}
+
+fn described(row: &PlanRow) -> String {
+    format!("{} ({})", row.id, row.unit)
 }

@@ -1,8 +1,7 @@
 //! What a reader of the comparison must know.
 
-use super::common::Common;
 use super::records::StudyRecords;
-use super::side::{Gate, Side};
+use super::side::Both;
 use crate::stopping::BLOCKS_MIN;
 use crate::study::phrase::{counted, listed};
 use coretwin_base::origin::Origin;
@@ -15,12 +14,10 @@ use coretwin_base::warning::Warning;
 /// Every warning, those that take the verdict away first.
 pub(super) fn write(
     comparison: &StudyComparison,
-    sides: &[Side<'_>; 2],
-    common: &Common,
-    gate: &Gate,
+    both: &Both<'_>,
     margins: [f64; 2],
 ) -> Vec<Warning> {
-    let writer = Writer { comparison, sides, common, gate };
+    let writer = Writer { comparison, both };
     let mut warnings = Vec::new();
     warnings.extend(writer.same_study());
     let studies = comparison.studies.each_ref();
@@ -41,9 +38,7 @@ pub(super) fn write(
 
 struct Writer<'a> {
     comparison: &'a StudyComparison,
-    sides: &'a [Side<'a>; 2],
-    common: &'a Common,
-    gate: &'a Gate,
+    both: &'a Both<'a>,
 }
 
 impl Writer<'_> {
@@ -52,16 +47,16 @@ impl Writer<'_> {
     }
 
     fn records(&self) -> [&StudyRecords<'_>; 2] {
-        self.sides.each_ref().map(|side| side.records)
+        self.both.sides.each_ref().map(|side| side.records)
     }
 
     fn arm(&self, arm: usize) -> [&PlanArm; 2] {
-        self.sides.each_ref().map(|side| &side.plan.arms[side.arm(arm)])
+        self.both.sides.each_ref().map(|side| &side.plan.arms[side.arm(arm)])
     }
 
     fn same_study(&self) -> Option<Warning> {
         Warning::when(
-            self.gate.same_study,
+            self.both.gate.same_study,
             "same-study",
             "both folders hold the same study, compared with itself",
             "Nothing here is independent, so there is no verdict. Give the folders of two studies.",
@@ -98,8 +93,8 @@ impl Writer<'_> {
                  differs there is no verdict.",
             ));
         }
-        for (index, label) in self.common.arms.iter().enumerate() {
-            if !self.gate.states[index] {
+        for (index, label) in self.both.common.arms.iter().enumerate() {
+            if !self.both.gate.states[index] {
                 let [a, b] = self.arm(index).map(|arm| arm.state.to_string());
                 warnings.push(Warning::new(
                     "arm-differs",
@@ -113,7 +108,8 @@ impl Writer<'_> {
     }
 
     fn works(&self) -> Option<Warning> {
-        let differing = self.common.rows.iter().zip(&self.gate.works).filter(|(_, same)| !**same);
+        let differing =
+            self.both.common.rows.iter().zip(&self.both.gate.works).filter(|(_, same)| !**same);
         let plans = self.records().map(|records| records.plan);
         let texts: Vec<String> = differing
             .map(|(rows, _)| {
@@ -145,6 +141,7 @@ impl Writer<'_> {
     fn unlike(&self) -> Option<Warning> {
         let plans = self.records().map(|records| records.plan);
         let texts: Vec<String> = self
+            .both
             .common
             .unlike
             .iter()
@@ -221,7 +218,7 @@ impl Writer<'_> {
     fn arms(&self) -> Vec<Warning> {
         let [first, second] = self.heads();
         let mut warnings = Vec::new();
-        for (index, label) in self.common.arms.iter().enumerate() {
+        for (index, label) in self.both.common.arms.iter().enumerate() {
             let arms = self.arm(index);
             let sizes = arms.map(|arm| (arm.cpus.len(), arm.cores, arm.threads, &arm.scheduler));
             if sizes[0] != sizes[1] {

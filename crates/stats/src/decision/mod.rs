@@ -5,17 +5,17 @@
 //! a measure's interval is as good as the study's, and its readings are the same.
 
 mod choice;
-mod measures;
 
 use crate::study::blocks::Blocks;
 use crate::study::rows::{Differences, decides};
 use crate::study::suites;
 use coretwin_base::origin::Origin;
 use coretwin_base::study::arm::ArmState;
-use coretwin_base::study::decision::{Decision, Licence, Measure, Price, Worth};
-use coretwin_base::study::plan::{Plan, PlanRow};
-use coretwin_base::study::reading::{Better, Reading};
+use coretwin_base::study::decision::{Decision, ENERGY_METRIC, Licence, Measure, Price, Worth};
+use coretwin_base::study::plan::{Plan, PlanArm, PlanRow, Scale};
+use coretwin_base::study::reading::{Better, Phase, Reading, Status};
 use coretwin_base::study::summary::{SuiteEffect, Summary};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the study says about what to set. `None` where its protocol gives no verdicts, where no row can
 /// be compared by ratio, or where nothing was measured.
@@ -37,7 +37,7 @@ pub fn decide(
     let worth: Vec<Worth> = wanted
         .into_iter()
         .chain(rules.into_iter().map(Measure::Licence))
-        .filter(|measure| measures::is_present(*measure, plan, readings))
+        .filter(|measure| is_present(*measure, plan, readings))
         .flat_map(|measure| {
             let compared = Measured::new(plan, readings, measure);
             arms()
@@ -63,7 +63,7 @@ impl Measured {
         // Rows by difference have no rate, and more is better by every measure as it is taken here.
         let row = |row: &PlanRow| PlanRow { better: Better::Higher, ..row.clone() };
         let plan = Plan { rows: plan.rows.iter().map(row).collect(), ..plan.clone() };
-        let taken = measures::Taken::new(&plan, readings, measure);
+        let taken = Taken::new(&plan, readings, measure);
         let blocks = Blocks::of(&plan, readings, |reading| taken.value(reading));
         Self { plan, blocks }
     }
@@ -121,4 +121,102 @@ fn prices(plan: &Plan, readings: &[Reading]) -> Vec<Price> {
             })
         })
         .collect()
+}
+
+const TAIL: &str = "p99_";
+
+/// Whether the plan, and any reading, has what the measure needs.
+fn is_present(measure: Measure, plan: &Plan, readings: &[Reading]) -> bool {
+    let has = |name: &dyn Fn(&str) -> bool| {
+        readings.iter().any(|reading| reading.metrics.keys().any(|metric| name(metric)))
+    };
+    match measure {
+        Measure::Energy => has(&|metric| metric == ENERGY_METRIC),
+        Measure::Tail => has(&|metric| metric.contains(TAIL)),
+        // An arm of no cores is one of which they are unknown.
+        Measure::CoreSeconds | Measure::Licence(Licence::PerCore) => {
+            plan.arms.iter().all(|arm| arm.cores > 0)
+        }
+        Measure::Throughput | Measure::CpuSeconds | Measure::Licence(_) => true,
+    }
+}
+
+struct Taken<'a> {
+    measure: Measure,
+    /// By arm: what the rate is divided by.
+    divisors: BTreeMap<&'a str, f64>,
+    /// By row: the metrics of tails that every good reading of it has.
+    tails: BTreeMap<&'a str, BTreeSet<&'a str>>,
+    /// Rows that take part; whether a smaller value is better.
+    rows: BTreeMap<&'a str, bool>,
+}
+
+impl<'a> Taken<'a> {
+    /// The plan's rows are turned already; which way their values go is in the readings.
+    fn new(plan: &'a Plan, readings: &'a [Reading], measure: Measure) -> Self {
+        let divisor = |arm: &PlanArm| match measure {
+            Measure::CoreSeconds | Measure::Licence(Licence::PerCore) => f64::from(arm.cores),
+            Measure::Licence(Licence::PerThread) => arm.cpus.len() as f64,
+            Measure::Licence(Licence::PerPackage) => packages(plan, arm) as f64,
+            _ => 1.0,
+        };
+        let good =
+            |reading: &&Reading| reading.phase == Phase::Study && reading.status == Status::Ok;
+        let mut rows = BTreeMap::new();
+        let mut tails: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        let taking: BTreeSet<&str> = plan
+            .rows
+            .iter()
+            .filter(|row| row.scale == Scale::Ratio)
+            .map(|row| row.id.as_str())
+            .collect();
+        for reading in readings.iter().filter(good) {
+            let Some(row) = taking.get(&*reading.row) else { continue };
+            rows.insert(*row, reading.better == Better::Lower);
+            if measure == Measure::Tail {
+                let own = || {
+                    let names = reading.metrics.keys().map(String::as_str);
+                    names.filter(|name| name.contains(TAIL))
+                };
+                tails
+                    .entry(row)
+                    .and_modify(|known| known.retain(|name| reading.metrics.contains_key(*name)))
+                    .or_insert_with(|| own().collect());
+            }
+        }
+        let divisors =
+            plan.arms.iter().map(|arm| (arm.label.as_str(), divisor(arm).max(1.0))).collect();
+        Self { measure, divisors, tails, rows }
+    }
+
+    /// The measure's number of a reading; `None` where it has none.
+    fn value(&self, reading: &Reading) -> Option<f64> {
+        let is_lower_better = *self.rows.get(&*reading.row)?;
+        let value = reading.value.filter(|value| value.is_finite() && *value > 0.0)?;
+        // Units of work per second, up to a factor that is the same in every arm.
+        let rate = if is_lower_better { 1.0 / value } else { value };
+        let work = rate * reading.elapsed_s;
+        let per = |spent: f64| (spent > 0.0 && work > 0.0).then(|| work / spent);
+        match self.measure {
+            Measure::Throughput | Measure::CoreSeconds | Measure::Licence(_) => {
+                Some(rate / self.divisors.get(&*reading.arm)?)
+            }
+            Measure::CpuSeconds => per(reading.user_s + reading.system_s),
+            Measure::Energy => per(reading.metrics.get(ENERGY_METRIC)?.value),
+            Measure::Tail => {
+                let names = self.tails.get(&*reading.row).filter(|names| !names.is_empty())?;
+                let logs = names.iter().map(|name| {
+                    let value = reading.metrics.get(*name)?.value;
+                    (value > 0.0).then(|| libm::log(value))
+                });
+                let sum = logs.sum::<Option<f64>>()?;
+                Some(libm::exp(-sum / names.len() as f64))
+            }
+        }
+    }
+}
+
+fn packages(plan: &Plan, arm: &PlanArm) -> usize {
+    let of_arm = plan.topology.cpus.iter().filter(|cpu| arm.cpus.contains(cpu.cpu));
+    of_arm.map(|cpu| cpu.package).collect::<BTreeSet<_>>().len()
 }

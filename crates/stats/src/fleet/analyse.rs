@@ -218,7 +218,6 @@ impl Analysis<'_> {
         named.len() as u32
     }
 
-    /// The machines that were unlike the others anywhere, those with most rows first.
     fn named(&mut self) -> Vec<FleetOutlier> {
         let unlike = std::mem::take(&mut self.unlike);
         let mut named: Vec<FleetOutlier> = unlike

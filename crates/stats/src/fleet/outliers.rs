@@ -21,7 +21,6 @@ const MACHINES_MIN: u32 = 4;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outlier {
     pub index: usize,
-    /// The prediction interval for it, made without it.
     pub expected: (f64, f64),
     /// p-value, Holm-adjusted over the machines of the list.
     pub p_adjusted: f64,

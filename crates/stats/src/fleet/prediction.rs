@@ -16,7 +16,6 @@ use super::spread::halved;
 /// Levels of the confidence distribution; more change the interval by less than a hundredth.
 const LEVELS: u32 = 32;
 
-/// Halvings that find a quantile.
 const STEPS: u32 = 50;
 
 #[derive(Debug, Clone)]

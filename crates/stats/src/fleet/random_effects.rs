@@ -27,7 +27,6 @@ pub struct RandomEffects {
     pub standard_error: f64,
     /// Variance of the true effect between machines, τ².
     pub between: f64,
-    /// Share of the spread that is between machines, I², from 0 to 1.
     pub share_between: f64,
     /// Cochran's Q: weighed squares around the mean of equal machines.
     pub q: f64,

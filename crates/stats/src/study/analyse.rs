@@ -81,7 +81,6 @@ fn is_interim(plan: &Plan, readings: &[Reading], summary: &Summary) -> bool {
     }
 }
 
-/// The analysis by blocks.
 fn fill(summary: &mut Summary, plan: &Plan, readings: &[Reading], facts: &Facts) {
     let blocks = Blocks::new(plan, readings);
     let mut coarse = BTreeMap::new();
@@ -132,7 +131,6 @@ fn judge(plan: &Plan, rows: &mut [RowEffect], comparisons: &[Differences]) {
     }
 }
 
-/// The entry of one row in one arm, before what needs all rows.
 fn effect(
     plan: &Plan,
     facts: &Facts,

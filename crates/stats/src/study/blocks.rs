@@ -28,7 +28,6 @@ pub(crate) struct Attempt {
     pub(super) attempt: u32,
     /// One cell for each arm and row, arm by arm.
     cells: Vec<Cell>,
-    /// Arms in the order they ran.
     pub(super) order: Vec<u16>,
     /// Number of the arm change of each of those.
     switches: Vec<u32>,
@@ -51,13 +50,11 @@ pub(crate) struct Blocks {
     /// Attempts at blocks that were complete or set aside.
     pub(super) attempts: u32,
     pub(super) set_aside: u32,
-    /// Blocks of which every attempt was set aside.
     pub(super) lost: u32,
     /// Blocks without a complete attempt although later ones were begun, which no study leaves.
     pub(super) incomplete: u32,
     /// Block, arm and row of the first cell that has too few readings there.
     pub(super) too_few: Option<(u32, usize, usize)>,
-    /// How coarsely each row was read in each arm, arm by arm.
     resolutions: Vec<Resolution>,
     rows: usize,
 }
@@ -73,7 +70,6 @@ struct Entry {
     set_aside: bool,
 }
 
-/// Where labels of the plan stand in its lists.
 pub(super) struct Labels<'plan> {
     arms: BTreeMap<&'plan str, u16>,
     rows: BTreeMap<&'plan str, u16>,
@@ -101,7 +97,6 @@ pub(crate) fn scaled(reading: &Reading, scale: Scale) -> Option<f64> {
     on_scale(reading, reading.value, scale)
 }
 
-/// A value derived from a reading, likewise.
 fn on_scale(reading: &Reading, value: Option<f64>, scale: Scale) -> Option<f64> {
     if reading.status == Status::Failed {
         return None;
@@ -120,7 +115,6 @@ impl Blocks {
         Self::of(plan, readings, |reading| reading.value)
     }
 
-    /// The same of another number of each reading.
     pub(crate) fn of(
         plan: &Plan,
         readings: &[Reading],
@@ -201,7 +195,6 @@ pub struct Analysed {
 }
 
 impl Analysed {
-    /// Finds them out from all readings of the study.
     pub fn new(plan: &Plan, readings: &[Reading]) -> Self {
         let visits = (plan.rules.protocol != Protocol::Article2003).then(|| {
             let blocks = Blocks::new(plan, readings);

@@ -20,30 +20,23 @@ pub(crate) fn effects(plan: &Plan, comparisons: &[Differences], arm: usize) -> V
     };
     let mut order = distinct(plan.rows.iter().map(|row| row.family.as_str()));
     order.retain(has_ratios);
+    let blocks = comparisons.first().map_or(0, |row| row.differences.len());
+    let effect = |suite: &str, families: &[&str]| {
+        let weighed: Vec<SuiteRow<'_>> = weights(plan, comparisons, families)
+            .into_iter()
+            .map(|(row, weight)| {
+                let Differences { differences, paired, .. } = &comparisons[row];
+                SuiteRow { differences, rounding: paired.map_or(0.0, |row| row.rounding), weight }
+            })
+            .collect();
+        summarise(plan, suite, arm, weighed.len(), suite_mean(&weighed), blocks)
+    };
     let mut suites: Vec<SuiteEffect> =
-        order.iter().map(|family| effect(plan, comparisons, arm, family, &[family])).collect();
+        order.iter().map(|family| effect(family, &[family])).collect();
     if order.len() > 1 {
-        suites.push(effect(plan, comparisons, arm, ALL, &order));
+        suites.push(effect(ALL, &order));
     }
     suites
-}
-
-fn effect(
-    plan: &Plan,
-    comparisons: &[Differences],
-    arm: usize,
-    suite: &str,
-    families: &[&str],
-) -> SuiteEffect {
-    let weighed: Vec<SuiteRow<'_>> = weights(plan, comparisons, families)
-        .into_iter()
-        .map(|(row, weight)| {
-            let Differences { differences, paired, .. } = &comparisons[row];
-            SuiteRow { differences, rounding: paired.map_or(0.0, |row| row.rounding), weight }
-        })
-        .collect();
-    let blocks = comparisons.first().map_or(0, |row| row.differences.len());
-    summarise(plan, suite, arm, weighed.len(), suite_mean(&weighed), blocks)
 }
 
 /// The entry of a suite of so many rows, with this mean, after so many analysed blocks.
@@ -88,7 +81,7 @@ fn weights(plan: &Plan, comparisons: &[Differences], families: &[&str]) -> Vec<(
         .map(|family| {
             let rows = plan.rows.iter().enumerate();
             rows.filter(|(_, row)| row.family == *family && row.scale == Scale::Ratio)
-                .filter(|(index, _)| is_comparable(&comparisons[*index]))
+                .filter(|(index, _)| is_present(&comparisons[*index].differences))
                 .map(|(index, _)| index)
                 .collect()
         })
@@ -104,10 +97,6 @@ pub(crate) fn equal_weights(families: &[Vec<usize>]) -> Vec<(usize, f64)> {
         weighed.extend(rows.iter().map(|&row| (row, weight)));
     }
     weighed
-}
-
-pub(super) fn is_comparable(comparison: &Differences) -> bool {
-    is_present(&comparison.differences)
 }
 
 /// Whether at least half of the blocks have a difference.

@@ -12,36 +12,29 @@ struct Suite {
     results: Vec<Test>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
 struct Test {
-    #[serde(default)]
     title: String,
-    #[serde(default)]
     description: String,
-    #[serde(default)]
     scale: String,
     /// `HIB`: higher is better; `LIB`: lower.
-    #[serde(default)]
     proportion: String,
-    data: Option<Data>,
+    data: Data,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Data {
     #[serde(rename = "Entry", default)]
     entries: Vec<Entry>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
 struct Entry {
-    #[serde(default)]
     identifier: String,
-    #[serde(default)]
     value: String,
     /// Every run, with colons between them.
-    #[serde(default)]
     raw_string: String,
 }
 
@@ -51,13 +44,13 @@ pub(super) fn parse(text: &str) -> Result<Found, String> {
     let systems: BTreeSet<&str> = suite
         .results
         .iter()
-        .flat_map(|test| test.data.iter().flat_map(|data| &data.entries))
+        .flat_map(|test| &test.data.entries)
         .map(|entry| entry.identifier.as_str())
         .collect();
     let many = systems.len() > 1;
     let mut series = Vec::new();
     for test in &suite.results {
-        for entry in test.data.iter().flat_map(|data| &data.entries) {
+        for entry in &test.data.entries {
             let raw = if entry.raw_string.is_empty() { &entry.value } else { &entry.raw_string };
             let values: Vec<f64> = raw
                 .split(':')

@@ -27,18 +27,14 @@ pub struct ConditionResult {
     pub real_s: Option<f64>,
     pub user_s: Option<f64>,
     pub system_s: Option<f64>,
-    /// Wall time over wall time alone in the same block.
     pub slowdown: Option<f64>,
     pub low: Option<f64>,
     pub high: Option<f64>,
-    /// The same of CPU time, user and system: what the neighbour does to a CPU second.
     pub cpu_slowdown: Option<Estimate>,
-    /// Progress of one spinner alone over its progress here, mean of all spinners.
     pub spinner_slowdown: Option<Estimate>,
-    /// System throughput: the progress of all, each over its own alone, summed (Eyerman & Eeckhout
-    /// 2008). 1 is what a CPU gives to one of them.
+    /// System throughput (`stats/src/cputime.rs`): 1 is what a CPU gives to one of them.
     pub stp: Option<Estimate>,
-    /// Average normalised turnaround time: the mean slowdown of all (as above).
+    /// Average normalised turnaround time: the mean slowdown of all.
     pub antt: Option<Estimate>,
     pub blocks: u32,
     pub failed: u32,
@@ -68,7 +64,6 @@ pub struct CputimeSummary {
     pub meaning: Vec<String>,
     pub conditions: Vec<ConditionResult>,
     pub spinners_alone: Vec<SpinnerAlone>,
-    /// Slowdown r and yield s of this pair, where it shares a core.
     pub factors: Option<Factors>,
     pub blocks: u32,
     pub blocks_set_aside: u32,
@@ -82,11 +77,9 @@ pub struct CputimeSummary {
 /// What a busy sibling does to a CPU second, both ways (slowdown `r`, yield `s`).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Factors {
-    /// CPU time of the work beside one busy sibling over its CPU time alone.
     pub slowdown: Estimate,
     /// The same of the neighbour, by its progress; `None` where it does not count.
     pub neighbour_slowdown: Option<Estimate>,
-    /// Throughput of the core with both busy over one busy: the sum of the two progresses.
     pub core_yield: Option<Estimate>,
 }
 

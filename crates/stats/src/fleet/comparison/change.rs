@@ -17,9 +17,7 @@ const PAIRED_MIN: usize = 3;
 pub struct MeanChange {
     /// Second less first.
     pub estimate: Estimate,
-    /// Machines that were compared with themselves.
     pub paired: u32,
-    /// Machines of each fleet that were compared with other machines.
     pub independent: [u32; 2],
 }
 

@@ -169,7 +169,6 @@ fn compared(sides: &[Side<'_>; 2], index: usize) -> ComparedFleet {
 }
 
 struct Lines {
-    /// `None` where no verdict may be given.
     margin: Option<f64>,
     /// Of each fleet; `None` of one whose machines differ in it, which then meet their like alone.
     origins: [Option<Origin>; 2],

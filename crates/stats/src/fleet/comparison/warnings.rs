@@ -7,7 +7,6 @@ use coretwin_base::fleet::comparison::{ComparedFleet, FleetComparison};
 use coretwin_base::warning::Warning;
 use std::collections::BTreeSet;
 
-/// Every warning, those that take the verdict away first.
 pub(super) fn write(
     comparison: &FleetComparison,
     fleets: [&FleetRecords<'_>; 2],
