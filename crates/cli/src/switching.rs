@@ -28,7 +28,7 @@ pub(crate) fn take(root: &Root, topology: &Topology, yes: bool) -> Result<Option
     if !consent::ask(root, topology, Target::Off, yes)? {
         return Ok(None);
     }
-    let kernel = Box::new(SystemKernel::new(root.clone()));
+    let kernel = Box::new(SystemKernel(root.clone()));
     let session = Session::open(root, kernel, Box::new(Launch::ourselves()))
         .map_err(|error| Error::NotPossible(error.to_string()))?;
     for warning in session.warnings() {

@@ -5,9 +5,7 @@ use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::topology::Topology;
 
 /// The affinity mask of this process as the kernel reports it, already cut to its cpuset
-/// (`Cpus_allowed_list` of `/proc/self/status`); `None` if it does not say.
-///
-/// # Errors
+/// (`Cpus_allowed_list` of `/proc/self/status`); `None` if it does not say. Errors:
 /// [`Error::Content`] if the line is there and is no CPU list.
 pub fn mask(root: &Root) -> Result<Option<CpuSet>, Error> {
     let path = "proc/self/status";
@@ -23,11 +21,8 @@ pub fn mask(root: &Root) -> Result<Option<CpuSet>, Error> {
     }
 }
 
-/// Checks that every CPU of a set can be used here, now.
-///
-/// # Errors
-/// A sentence that names the CPUs that do not exist, are offline, or are not allowed, each with
-/// what there is instead.
+/// Checks that every CPU of a set can be used here, now. Errors: a sentence that names the CPUs
+/// that do not exist, are offline, or are not allowed, each with what there is instead.
 pub fn validate(topology: &Topology, cpus: &CpuSet) -> Result<(), String> {
     let present: CpuSet = topology.cpus.iter().map(|cpu| cpu.cpu).collect();
     let missing = cpus.difference(&present);

@@ -16,7 +16,6 @@ struct Hierarchy {
     folders: Vec<String>,
 }
 
-/// Our control groups.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Cgroups {
     hierarchies: Vec<Hierarchy>,
@@ -37,19 +36,12 @@ impl Cgroups {
 
     /// Those of the task with this folder, `proc/PID/task/TID`.
     pub(crate) fn of(root: &Root, task: &str) -> Self {
-        let text = |path: &str| root.text(path).unwrap_or_default();
-        Self::parse(&text("proc/self/mountinfo"), &text(&format!("{task}/cgroup")))
+        Self::parse(&mounts(root), &root.text(&format!("{task}/cgroup")).unwrap_or_default())
     }
 
-    fn parse(mountinfo: &str, groups: &str) -> Self {
-        let mounts = mounts(mountinfo);
+    fn parse(mounts: &[Mount], groups: &str) -> Self {
         let mut hierarchies = Vec::new();
-        for line in groups.lines() {
-            let mut fields = line.splitn(3, ':');
-            let (Some(_), Some(names), Some(path)) = (fields.next(), fields.next(), fields.next())
-            else {
-                continue;
-            };
+        for (names, path) in lines(groups) {
             let controllers: Vec<String> =
                 names.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
             let mount = mounts.iter().find(|mount| {
@@ -80,19 +72,8 @@ impl Cgroups {
         }
     }
 
-    /// The value of a controller's file in our own group or the nearest group above that has it:
+    /// The values of a controller's file in our own group and every group above it, own first:
     /// `(path of the group's folder, text)`. The file's name differs between the versions.
-    pub(crate) fn nearest(
-        &self,
-        root: &Root,
-        controller: &str,
-        file_1: &str,
-        file_2: &str,
-    ) -> Option<(String, String)> {
-        self.values(root, controller, file_1, file_2).next()
-    }
-
-    /// The values of a controller's file in our own group and every group above it.
     pub(crate) fn values<'a>(
         &'a self,
         root: &'a Root,
@@ -133,7 +114,6 @@ impl Cgroups {
 /// The folder of a group, from its path in the hierarchy (`/a/b`) or the folder itself
 /// (`/sys/fs/cgroup/a/b`); `None` if there is no such group. The hierarchy is the one that counts CPU
 /// time: that of version 1 with `cpuacct`, or `cpu`, else that of version 2, else any, for its tasks.
-#[must_use]
 pub fn folder(root: &Root, path: &str) -> Option<String> {
     let mount = usage_mount(root)?;
     // A mount may show only a part of the hierarchy.
@@ -148,7 +128,6 @@ pub fn folder(root: &Root, path: &str) -> Option<String> {
 }
 
 /// The path in the hierarchy of a folder that [`folder`] gave, as `/proc/PID/cgroup` shows it.
-#[must_use]
 pub fn path_of(root: &Root, folder: &str) -> String {
     let Some(mount) = usage_mount(root) else { return folder.to_owned() };
     let below = folder.strip_prefix(&mount.point).unwrap_or(folder);
@@ -159,7 +138,6 @@ pub fn path_of(root: &Root, folder: &str) -> String {
 }
 
 /// CPU time that a group used so far, in seconds; `None` if its files do not say.
-#[must_use]
 pub fn usage_s(root: &Root, folder: &str) -> Option<f64> {
     if let Some(nanoseconds) = root.number::<u64>(&format!("{folder}/cpuacct.usage")) {
         return Some(nanoseconds as f64 / 1e9);
@@ -170,7 +148,7 @@ pub fn usage_s(root: &Root, folder: &str) -> Option<f64> {
 }
 
 fn usage_mount(root: &Root) -> Option<Mount> {
-    let mut mounts = mounts(&root.text("proc/self/mountinfo").unwrap_or_default());
+    let mut mounts = mounts(root);
     let has = |mount: &Mount, controller: &str| {
         !mount.version_2 && mount.options.iter().any(|name| name == controller)
     };
@@ -198,22 +176,13 @@ fn folders(mount: &Mount, path: &str) -> Vec<String> {
     if parts.contains(&"..") {
         parts.clear();
     }
-    (0..=parts.len())
-        .rev()
-        .map(|depth| {
-            let mut folder = mount.point.clone();
-            for part in &parts[..depth] {
-                folder.push('/');
-                folder.push_str(part);
-            }
-            folder
-        })
-        .collect()
+    let folder = |depth| [&[mount.point.as_str()], &parts[..depth]].concat().join("/");
+    (0..=parts.len()).rev().map(folder).collect()
 }
 
 /// Where hierarchies with CPU sets are mounted, below the root, and their versions.
 pub(crate) fn cpuset_mounts(root: &Root) -> Vec<(String, u8)> {
-    mounts(&root.text("proc/self/mountinfo").unwrap_or_default())
+    mounts(root)
         .into_iter()
         .filter(|mount| mount.version_2 || mount.options.iter().any(|name| name == "cpuset"))
         .map(|mount| {
@@ -223,16 +192,22 @@ pub(crate) fn cpuset_mounts(root: &Root) -> Vec<(String, u8)> {
         .collect()
 }
 
-/// Where every hierarchy is mounted, below the root.
 pub(crate) fn mount_points(root: &Root) -> Vec<String> {
-    mounts(&root.text("proc/self/mountinfo").unwrap_or_default())
-        .into_iter()
-        .map(|mount| mount.point.trim_start_matches('/').to_owned())
-        .collect()
+    mounts(root).into_iter().map(|mount| mount.point.trim_start_matches('/').to_owned()).collect()
+}
+
+/// Controllers and paths of lines `4:cpu,cpuacct:/path` of version 1, `0::/path` of version 2
+/// (cgroups(7)).
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.lines().filter_map(|line| line.split_once(':')?.1.split_once(':'))
+}
+
+fn mounts(root: &Root) -> Vec<Mount> {
+    mounts_of(&root.text("proc/self/mountinfo").unwrap_or_default())
 }
 
 /// The cgroup mounts of a `mountinfo` text (proc(5)).
-fn mounts(text: &str) -> Vec<Mount> {
+fn mounts_of(text: &str) -> Vec<Mount> {
     text.lines()
         .filter_map(|line| {
             let (before, after) = line.split_once(" - ")?;
@@ -252,7 +227,6 @@ fn mounts(text: &str) -> Vec<Mount> {
         .collect()
 }
 
-/// Where the hierarchy of version 2 is mounted.
 const MOUNTED: &str = "sys/fs/cgroup";
 /// Numbers that are remembered; a machine that makes cgroups without end has more.
 const KNOWN_MAX: usize = 65_536;
@@ -266,8 +240,6 @@ pub struct CgroupPaths {
 }
 
 impl CgroupPaths {
-    /// Knows none yet.
-    #[must_use]
     pub fn new(root: &Root) -> Self {
         Self { root: root.clone(), known: BTreeMap::new() }
     }
@@ -324,7 +296,7 @@ mod tests {
         ]);
         let cgroups = Cgroups::read(&root);
         assert_eq!(cgroups.cpu_quota(&root), Some(1.5));
-        let nearest = cgroups.nearest(&root, "cpu", "", "cpu.max").expect("file");
+        let nearest = cgroups.values(&root, "cpu", "", "cpu.max").next().expect("file");
         assert_eq!(nearest, ("/sys/fs/cgroup/a/b".to_owned(), "max 100000".to_owned()));
     }
 
@@ -403,7 +375,7 @@ mod tests {
             mountinfo in "(cgroup2? |- |/|\\.\\.|[0-9a-z:, \\n])*",
             path in "[0-9a-z:,/\\.\\n]*",
         ) {
-            let _ = Cgroups::parse(&mountinfo, &path).folders("cpu");
+            let _ = Cgroups::parse(&mounts_of(&mountinfo), &path).folders("cpu");
         }
     }
 }

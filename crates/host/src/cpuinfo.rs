@@ -5,7 +5,6 @@ use coretwin_base::machine::cpu_set::{CPU_MAX, CpuId, CpuSet};
 use coretwin_base::machine::topology::{CpuInfo, SiblingsAgree};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One `processor` entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Processor {
     /// The kernel's number.
@@ -26,7 +25,6 @@ pub struct Processor {
     pub flags: Option<String>,
 }
 
-/// A whole `/proc/cpuinfo`.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Parsed {
     /// The entries, in the order of the file. Only online CPUs have one.
@@ -35,12 +33,10 @@ pub struct Parsed {
     pub first: BTreeMap<String, String>,
 }
 
-/// Keys of the feature flags.
 const FLAGS: [&str; 2] = ["flags", "features"];
 
 /// Reads the text. Total: what is not understood is left out. Lines that continue a long value
 /// (as the article prints the flags) are joined to it.
-#[must_use]
 pub fn parse(text: &str) -> Parsed {
     let mut parsed = Parsed::default();
     let mut key_last = String::new();
@@ -116,7 +112,6 @@ fn note(processor: &mut Processor, key: &str, value: &str) {
 
 impl Parsed {
     /// Whether a word is among the flags (`flags` on x86, `Features` on Arm).
-    #[must_use]
     pub(crate) fn has_flag(&self, flag: &str) -> bool {
         FLAGS.iter().any(|key| {
             self.first.get(*key).is_some_and(|flags| flags.split_whitespace().any(|f| f == flag))
@@ -124,7 +119,6 @@ impl Parsed {
     }
 
     /// What the topology record keeps of it.
-    #[must_use]
     pub fn summary(&self) -> CpuInfo {
         let text = |keys: &[&str]| {
             let value = keys.iter().find_map(|key| self.first.get(*key))?;
@@ -146,7 +140,6 @@ impl Parsed {
 
     /// Whether the CPUs of each group say the same of microcode and flags; `None` if no group has two
     /// CPUs.
-    #[must_use]
     pub(crate) fn agreement(&self, groups: &[CpuSet]) -> Option<SiblingsAgree> {
         let groups: Vec<Vec<&Processor>> = groups
             .iter()
@@ -188,10 +181,6 @@ impl Parsed {
     }
 }
 
-/// Reads `/proc/cpuinfo`.
-///
-/// # Errors
-/// [`Error::Read`] if it cannot be read.
 pub fn read(root: &Root) -> Result<Parsed, Error> {
     Ok(parse(&root.text("proc/cpuinfo")?))
 }

@@ -5,7 +5,6 @@
 use crate::root::Root;
 use std::collections::BTreeMap;
 
-/// Counters of the packages at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Energy {
     /// By zone: microjoules, and the count after which it starts anew.
@@ -13,7 +12,6 @@ pub struct Energy {
 }
 
 /// Reads every package's counter; `None` if there is none, or if any of them cannot be read.
-#[must_use]
 pub fn read(root: &Root) -> Option<Energy> {
     const ZONES: &str = "sys/class/powercap";
     let mut packages = BTreeMap::new();
@@ -32,7 +30,6 @@ pub fn read(root: &Root) -> Option<Energy> {
 impl Energy {
     /// Energy since an earlier moment, in joules; a counter that started anew once is understood. None
     /// if packages came or went, or if a counter went back without a known range.
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Option<f64> {
         if !self.packages.keys().eq(earlier.packages.keys()) {
             return None;

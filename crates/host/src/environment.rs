@@ -4,13 +4,14 @@
 //! No machine id, serial number or address is read.
 
 use crate::root::{CPUS, Root};
+use crate::smt::capture::machine;
+use crate::smt::saved::Machine;
 use crate::{cgroup::Cgroups, cpuinfo};
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::machine::environment::{Facts, Moment};
 use coretwin_base::machine::topology::Topology;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Facts that are the whole text of one file.
 const PLAIN: [(&str, &str); 17] = [
     ("kernel.release", "proc/sys/kernel/osrelease"),
     ("kernel.version", "proc/sys/kernel/version"),
@@ -41,7 +42,6 @@ const FREQUENCY: [(&str, &str); 5] = [
 ];
 
 /// Everything about the machine that stays put while it is left alone.
-#[must_use]
 pub fn facts(root: &Root, topology: &Topology) -> Facts {
     let mut facts = Facts::new();
     let mut put = |key: &str, value: Option<String>| {
@@ -132,7 +132,7 @@ fn cgroup_limits(root: &Root, put: &mut dyn FnMut(&str, Option<String>)) {
         ("cgroup.tasks_max", "pids", "pids.max", "pids.max"),
     ];
     for (key, controller, file_1, file_2) in files {
-        put(key, cgroups.nearest(root, controller, file_1, file_2).map(|(_, text)| text));
+        put(key, cgroups.values(root, controller, file_1, file_2).next().map(|(_, text)| text));
     }
     put("cgroup.cpu_quota", cgroups.cpu_quota(root).map(|quota| format!("{quota:.3} CPUs")));
 }
@@ -179,7 +179,6 @@ fn glibc_version(bytes: &[u8]) -> Option<String> {
 
 /// The passing state of the machine. The name of the facts is filled in by
 /// [`coretwin_base::machine::environment::Environment::add`].
-#[must_use]
 pub fn moment(root: &Root, topology: &Topology, arm: &str, at_utc: String) -> Moment {
     let load = root.text("proc/loadavg").unwrap_or_default();
     let load = load.split(' ').next().and_then(|text| text.parse().ok());
@@ -224,10 +223,9 @@ pub fn moment(root: &Root, topology: &Topology, arm: &str, at_utc: String) -> Mo
 
 /// What tells one start of a study from another: `(boot id, host name)`, `unknown` where the
 /// machine does not say.
-#[must_use]
 pub fn session(root: &Root) -> (String, String) {
-    let fact = |path: &str| root.fact(path).unwrap_or_else(|| "unknown".to_owned());
-    (fact("proc/sys/kernel/random/boot_id"), fact("proc/sys/kernel/hostname"))
+    let Machine { boot_id, host_name, .. } = machine(root);
+    (boot_id, host_name)
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 /// How often. What is given back is soon asked for again, a page fault a page, so not at every window.
 const EVERY: Duration = Duration::from_secs(30);
 
-/// Gives memory that was freed back to the kernel, now and then.
 #[derive(Debug)]
 pub struct Heap {
     due: Instant,

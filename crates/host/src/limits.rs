@@ -8,7 +8,6 @@ const SEMAPHORE_VALUE_MAX: u64 = 32_767;
 
 /// The needs that this machine does not meet, in the order asked. A limit whose file is missing is
 /// not checked: what cannot be read is not known to be too low.
-#[must_use]
 pub fn unmet(root: &Root, needs: &[Need]) -> Vec<Unmet> {
     needs
         .iter()
@@ -24,9 +23,7 @@ pub fn unmet(root: &Root, needs: &[Need]) -> Vec<Unmet> {
         .collect()
 }
 
-/// What is left of a limit.
 struct Free {
-    /// The limit less what is in use.
     amount: u64,
     /// What is in use, which a new limit must hold as well.
     used: u64,
@@ -42,8 +39,9 @@ impl Free {
 
 fn free(root: &Root, limit: Limit) -> Option<Free> {
     let number = |path: &str| root.number::<u64>(path);
+    let unused = |limit| Some(Free::of(limit, 0, ""));
     match limit {
-        Limit::OpenFiles => Some(Free::of(resource(root, "Max open files")?.1, 0, "")),
+        Limit::OpenFiles => unused(resource(root, "Max open files")?.1),
         Limit::UserTasks => user_tasks(root),
         Limit::Threads => {
             let used = tasks(root);
@@ -55,25 +53,24 @@ fn free(root: &Root, limit: Limit) -> Option<Free> {
             limits.into_iter().filter_map(read).min_by_key(|free| free.amount)
         }
         Limit::CgroupTasks => cgroup_tasks(root),
-        Limit::MemoryMaps => Some(Free::of(number("proc/sys/vm/max_map_count")?, 0, "")),
+        Limit::MemoryMaps => unused(number("proc/sys/vm/max_map_count")?),
         Limit::MemoryKib => memory_kib(root),
         Limit::SemaphoreSets => {
             Some(Free::of(semaphore_limits(root)?[3], semaphores_used(root).0, ""))
         }
-        Limit::SemaphoresPerSet => Some(Free::of(semaphore_limits(root)?[0], 0, "")),
+        Limit::SemaphoresPerSet => unused(semaphore_limits(root)?[0]),
         Limit::SemaphoresTotal => {
             Some(Free::of(semaphore_limits(root)?[1], semaphores_used(root).1, ""))
         }
-        Limit::SemaphoreValue => Some(Free::of(SEMAPHORE_VALUE_MAX, 0, "")),
-        Limit::ListenBacklog => Some(Free::of(number("proc/sys/net/core/somaxconn")?, 0, "")),
+        Limit::SemaphoreValue => unused(SEMAPHORE_VALUE_MAX),
+        Limit::ListenBacklog => unused(number("proc/sys/net/core/somaxconn")?),
         Limit::EphemeralPorts => {
             let (low, high) = ports(root)?;
-            Some(Free::of((high + 1).saturating_sub(low), 0, ""))
+            unused((high + 1).saturating_sub(low))
         }
     }
 }
 
-/// What to type, with the number that is enough.
 fn remedy(root: &Root, need: &Need, free: &Free) -> String {
     let enough = need.amount.saturating_add(free.used);
     match need.limit {
@@ -110,13 +107,9 @@ fn remedy(root: &Root, need: &Need, free: &Free) -> String {
             };
             fields[field] = enough;
             let [per_set, total, operations, sets] = fields;
-            let stale = if free.used > 0 {
-                format!(
-                    "; {} are in use: ipcs -s lists them, ipcrm -s removes stale ones",
-                    free.used
-                )
-            } else {
-                String::new()
+            let stale = match free.used {
+                0 => String::new(),
+                n => format!("; {n} are in use: ipcs -s lists them, ipcrm -s removes stale ones"),
             };
             format!("sudo sysctl -w kernel.sem='{per_set} {total} {operations} {sets}'{stale}")
         }
@@ -167,7 +160,6 @@ fn user_tasks(root: &Root) -> Option<Free> {
     Some(Free::of(soft, used, ""))
 }
 
-/// `Threads` of a process status, if its real user is that one.
 fn threads_of(status: &str, user: u32) -> Option<u64> {
     let field = |name: &str| {
         status.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next())

@@ -26,17 +26,13 @@ pub struct HostLock {
 }
 
 impl HostLock {
-    /// The files that are locked.
-    #[must_use]
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
 }
 
-/// Why the lock was not had.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another study runs on this host.
     #[error(
         "another coretwin{} measures on this host and holds {}; wait for it or stop it: two \
          studies at once would measure each other",
@@ -44,30 +40,23 @@ pub enum LockError {
         path.display()
     )]
     Held {
-        /// The lock file.
         path: PathBuf,
         /// Process id of the holder, if it can be told (not from inside another container).
         holder: Option<u32>,
     },
-    /// No folder takes a lock file.
     #[error(
         "no lock file can be had in {} ({cause}); make one of these folders writable",
         folders()
     )]
-    NoFolder {
-        /// What the system said of the last one.
-        cause: std::io::Error,
-    },
+    NoFolder { cause: std::io::Error },
 }
 
 fn folders() -> String {
     FOLDERS.map(|folder| format!("/{folder}")).join(", ")
 }
 
-/// Takes the host's lock, without waiting.
-///
-/// # Errors
-/// [`LockError::Held`] naming the holder, or [`LockError::NoFolder`].
+/// Takes the host's lock, without waiting. Errors: [`LockError::Held`] naming the holder, or
+/// [`LockError::NoFolder`].
 pub fn acquire(root: &Root) -> Result<HostLock, LockError> {
     let mut lock = HostLock { files: Vec::new(), paths: Vec::new() };
     let mut problem = Errno::NOENT;

@@ -11,17 +11,14 @@ use std::collections::BTreeMap;
 pub struct Ticks {
     /// User and niced work, guests included.
     pub user: u64,
-    /// Kernel work.
     pub system: u64,
     /// Idle, waiting for a disk or not.
     pub idle: u64,
-    /// Hard and soft interrupts.
     pub interrupts: u64,
     /// Wanted, but taken by the hypervisor. Does not show what a foreign sibling takes.
     pub steal: u64,
 }
 
-/// `/proc/stat` at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuTimes {
     /// Ticks by CPU. Offline CPUs have none.
@@ -30,10 +27,7 @@ pub struct CpuTimes {
     pub hertz: u64,
 }
 
-/// Reads `/proc/stat`.
-///
-/// # Errors
-/// [`Error`] if it cannot be read or has no line of a CPU.
+/// Reads `/proc/stat`. Errors: [`Error`] if it cannot be read or has no line of a CPU.
 pub fn cpu_times(root: &Root) -> Result<CpuTimes, Error> {
     let path = "proc/stat";
     let cpus = parse(&root.text(path)?);
@@ -73,7 +67,6 @@ impl CpuTimes {
     /// counts nothing, and a counter that went backwards (the kernel's idle counters can) counts 0.
     /// Interrupts are apart from busy time, because the network's soft interrupts are work of whoever
     /// sends, and no process's CPU time shows them.
-    #[must_use]
     pub fn since(&self, earlier: &Self, cpus: &CpuSet) -> StatTimes {
         let mut observed = StatTimes::default();
         let seconds = |later: u64, earlier: u64| {

@@ -5,12 +5,9 @@ use coretwin_base::machine::placement::Placement;
 use coretwin_base::machine::topology::{Cpu, Topology};
 use std::collections::BTreeMap;
 
-/// One CPU set per role (chat has two, server and client); none at all for `free`, where every
-/// role may use all CPUs of the arm. The lowest numbers win, so that arms which share CPUs place
-/// alike.
-///
-/// # Errors
-/// A sentence: why this arm has no such placement.
+/// One CPU set per role (chat has two, server and client); none at all for `free`, where every role
+/// may use all CPUs of the arm. The lowest numbers win, so that arms which share CPUs place alike.
+/// Errors: a sentence: why this arm has no such placement.
 pub fn roles(
     topology: &Topology,
     cpus: &CpuSet,
@@ -76,12 +73,7 @@ fn cores(usable: &[&Cpu], roles: usize) -> Result<Vec<CpuId>, String> {
         heads.entry(cpu.core).or_insert(cpu);
     }
     let heads: Vec<&Cpu> = heads.into_values().collect();
-    if heads.len() < roles {
-        return Err(format!(
-            "the placement cores needs {roles} cores, and this arm has {}",
-            heads.len()
-        ));
-    }
+    enough(heads.len(), roles, "cores")?;
     // From nearest to farthest: what two cores must have in common.
     for depth in (0..=3).rev() {
         let same = |a: &Cpu, b: &Cpu| {
@@ -100,17 +92,19 @@ fn cores(usable: &[&Cpu], roles: usize) -> Result<Vec<CpuId>, String> {
     Err(format!("this arm has no {roles} cores"))
 }
 
+fn enough(there: usize, roles: usize, what: &str) -> Result<(), String> {
+    if there >= roles {
+        return Ok(());
+    }
+    Err(format!("the placement {what} needs {roles} {what}, and this arm has {there}"))
+}
+
 fn packages(usable: &[&Cpu], roles: usize) -> Result<Vec<CpuId>, String> {
     let mut heads: BTreeMap<u32, CpuId> = BTreeMap::new();
     for cpu in usable {
         heads.entry(cpu.package).or_insert(cpu.cpu);
     }
-    if heads.len() < roles {
-        return Err(format!(
-            "the placement packages needs {roles} packages, and this arm has {}",
-            heads.len()
-        ));
-    }
+    enough(heads.len(), roles, "packages")?;
     Ok(heads.into_values().take(roles).collect())
 }
 

@@ -20,7 +20,6 @@ pub struct Pressure {
 }
 
 /// Reads `/proc/pressure`; `None` if this kernel keeps no account of it.
-#[must_use]
 pub fn read(root: &Root) -> Option<Pressure> {
     let text = |resource: &str| root.fact(&format!("proc/pressure/{resource}")).unwrap_or_default();
     let (cpu, memory, io) = (text("cpu"), text("memory"), text("io"));

@@ -19,22 +19,16 @@ pub struct Group {
     ended: Option<ExitStatus>,
 }
 
-/// The piped streams of a group's leader.
 #[derive(Debug)]
 pub struct Pipes {
     /// Its standard input; closing it tells a worker that nobody waits for it any more.
     pub stdin: ChildStdin,
-    /// Its standard output.
     pub stdout: ChildStdout,
-    /// Its standard error.
     pub stderr: ChildStderr,
 }
 
 impl Group {
     /// Starts the command in a new process group with piped streams.
-    ///
-    /// # Errors
-    /// [`Error::Start`] naming the program.
     pub fn start(command: &mut Command) -> Result<(Self, Pipes), Error> {
         let fail = |command: &Command, cause| Error::Start {
             program: command.get_program().to_string_lossy().into_owned(),
@@ -56,17 +50,12 @@ impl Group {
         }
     }
 
-    /// Process id of the leader, which is the id of the group.
-    #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// Waits for the leader at most that long; `None` if it still runs then. When it has ended,
     /// what is left of its group is killed: a worker leaves nothing behind.
-    ///
-    /// # Errors
-    /// [`Error::Process`] if the system refuses to wait.
     pub fn wait(&mut self, limit: Duration) -> Result<Option<ExitStatus>, Error> {
         let process = self.id();
         let fail = |cause: std::io::Error| Error::Process { process, cause };
@@ -125,10 +114,8 @@ impl Drop for Group {
 }
 
 /// Makes this process the one that orphans among its descendants come to, so that
-/// [`end_descendants`] still finds what a killed worker leaves.
-///
-/// # Errors
-/// If the kernel refuses (it knows this since 3.4).
+/// [`end_descendants`] still finds what a killed worker leaves. Errors: if the kernel refuses (it
+/// knows this since 3.4).
 pub fn adopt_orphans() -> std::io::Result<()> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     Ok(())
@@ -153,7 +140,7 @@ pub fn end_descendants(root: &Root) {
     }
 }
 
-fn pid(process: u32) -> Option<Pid> {
+pub(crate) fn pid(process: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(process).ok()?)
 }
 
@@ -178,7 +165,6 @@ fn ends_within(process: Option<Pid>, limit: Duration) -> Result<bool, Errno> {
 
 /// Every living process that descends from one, nearest first. Processes whose parents died are
 /// adopted by another and are not found.
-#[must_use]
 pub fn descendants(root: &Root, ancestor: u32) -> Vec<u32> {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for process in root.numbered("proc", "") {

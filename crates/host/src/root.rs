@@ -6,49 +6,36 @@ use coretwin_base::machine::cpu_set::CpuSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// The folder of all CPUs in sysfs.
 pub(crate) const CPUS: &str = "sys/devices/system/cpu";
 
-/// A folder that stands for `/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
     folder: PathBuf,
 }
 
 impl Root {
-    /// The machine this program runs on.
-    #[must_use]
     pub fn system() -> Self {
         Self::at("/")
     }
 
-    /// A folder with the files of some machine.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
     }
 
-    /// The folder itself.
-    #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// Whether this is the running machine, so that system calls and files agree.
-    #[must_use]
     pub fn is_system(&self) -> bool {
         self.folder == Path::new("/")
     }
 
     /// Where a path of the machine, with or without its leading `/`, lies under this root.
-    #[must_use]
     pub fn path(&self, path: &str) -> PathBuf {
         self.folder.join(path.trim_start_matches('/'))
     }
 
-    /// The content of a file.
-    ///
-    /// # Errors
-    /// [`Error::Read`] naming the path.
     pub fn bytes(&self, path: &str) -> Result<Vec<u8>, Error> {
         let path = self.path(path);
         File::open(&path)
@@ -57,16 +44,12 @@ impl Root {
     }
 
     /// The text of a file. Bytes that are not UTF-8 are replaced.
-    ///
-    /// # Errors
-    /// [`Error::Read`] naming the path.
     pub fn text(&self, path: &str) -> Result<String, Error> {
         Ok(String::from_utf8_lossy(&self.bytes(path)?).into_owned())
     }
 
     /// The text of a file without the blanks around it; `None` if it is missing, unreadable or
     /// empty. For facts that may be absent.
-    #[must_use]
     pub fn fact(&self, path: &str) -> Option<String> {
         let text = self.text(path).ok()?;
         let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
@@ -74,16 +57,12 @@ impl Root {
     }
 
     /// A number that is the whole content of a file; `None` if it is missing or no number.
-    #[must_use]
     pub fn number<T: std::str::FromStr>(&self, path: &str) -> Option<T> {
         self.fact(path)?.parse().ok()
     }
 
     /// A CPU list that is the whole content of a file; `None` if the file is missing. An empty file
-    /// is the empty set.
-    ///
-    /// # Errors
-    /// [`Error::Content`] if it is there and is no CPU list.
+    /// is the empty set. Errors: [`Error::Content`] if it is there and is no CPU list.
     pub fn cpus(&self, path: &str) -> Result<Option<CpuSet>, Error> {
         let Ok(text) = self.text(path) else { return Ok(None) };
         match CpuSet::parse(&text) {
@@ -93,7 +72,6 @@ impl Root {
     }
 
     /// The names in a folder, sorted; none at all if it cannot be read.
-    #[must_use]
     pub fn names(&self, path: &str) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.path(path)) else { return Vec::new() };
         let mut names: Vec<String> =
@@ -103,7 +81,6 @@ impl Root {
     }
 
     /// The numbers `n` for which the folder holds an entry `<prefix>n`, in order.
-    #[must_use]
     pub fn numbered(&self, path: &str, prefix: &str) -> Vec<u32> {
         let mut numbers: Vec<u32> = self
             .names(path)
@@ -122,8 +99,6 @@ impl Root {
         })
     }
 
-    /// Whether there is something at the path.
-    #[must_use]
     pub fn exists(&self, path: &str) -> bool {
         self.path(path).symlink_metadata().is_ok()
     }

@@ -9,7 +9,6 @@ const BOUND: u64 = 0x0400_0000;
 /// Fields behind the name that are kept: those up to the 41st.
 const KEPT: usize = 39;
 
-/// One thread's line, or one process's.
 pub(crate) struct StatLine<'a> {
     /// The name, at most 15 bytes, of the program or of the thread.
     pub(crate) name: &'a str,
@@ -36,7 +35,6 @@ impl<'a> StatLine<'a> {
         self.fields.get(number.checked_sub(3)?)?.parse().ok()
     }
 
-    /// Whether it runs or waits for a CPU.
     pub(crate) fn is_runnable(&self) -> bool {
         self.fields[0] == "R"
     }

@@ -31,13 +31,11 @@ pub struct Thread {
     pub ended: bool,
     /// The process that started its process.
     pub parent: u32,
-    /// Whether it is one of the kernel.
     pub of_kernel: bool,
     /// User and system time, in ticks of USER_HZ.
     pub ticks: u64,
     /// The same of descendants that its process waited for.
     pub waited_ticks: u64,
-    /// Threads of its process.
     pub threads: u32,
     /// When it started, in ticks of USER_HZ since boot.
     pub started_ticks: u64,
@@ -50,8 +48,6 @@ pub struct Thread {
 pub struct RunTimeFile(OwnedFd);
 
 impl RunTimeFile {
-    /// Run time of the thread; `None` if it has ended.
-    #[must_use]
     pub fn run_time(&self) -> Option<Nanos> {
         let mut bytes = [0; 128];
         let length = retry_on_intr(|| pread(&self.0, &mut bytes, 0)).ok()?;
@@ -63,7 +59,6 @@ fn first_number(text: &str) -> Option<Nanos> {
     text.split_ascii_whitespace().next()?.parse().ok().map(Nanos)
 }
 
-/// Reads threads below a root.
 #[derive(Debug)]
 pub struct Tasks {
     root: Root,
@@ -74,81 +69,63 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// A reader with an empty buffer.
-    #[must_use]
     pub fn new(root: &Root) -> Self {
         let mut path = root.folder().as_os_str().as_bytes().to_vec();
         path.push(b'/');
         Self { root: root.clone(), root_bytes: path.len(), path, bytes: Vec::new() }
     }
 
-    /// Every process that is visible, in no order.
-    #[must_use]
     pub fn processes(&self) -> Vec<u32> {
         numbers(&self.root, "proc")
     }
 
-    /// Every thread of a process, in no order; `None` if it ended.
-    #[must_use]
     pub fn threads(&self, process: u32) -> Vec<u32> {
         numbers(&self.root, &format!("proc/{process}/task"))
     }
 
     /// Number of the thread or process that was started last, of those visible (`/proc/loadavg`).
-    #[must_use]
     pub fn newest(&mut self) -> Option<u32> {
         let text = self.text(format_args!("proc/loadavg"))?;
         text.split_whitespace().nth(4)?.parse().ok()
     }
 
-    /// A thread now; `None` if it ended.
-    #[must_use]
     pub fn thread(&mut self, process: u32, thread: u32) -> Option<Thread> {
         thread_of(self.text(format_args!("proc/{process}/task/{thread}/stat"))?)
     }
 
     /// All threads of a process together, those that ended included.
-    #[must_use]
     pub fn process(&mut self, process: u32) -> Option<Thread> {
         thread_of(self.text(format_args!("proc/{process}/stat"))?)
     }
 
     /// Run time of a thread (`schedstat`, field 1); `None` if it ended or the kernel does not keep
     /// it. It is brought up to date when the thread leaves its CPU and at every tick.
-    #[must_use]
     pub fn run_time(&mut self, process: u32, thread: u32) -> Option<Nanos> {
         first_number(self.text(format_args!("proc/{process}/task/{thread}/schedstat"))?)
     }
 
     /// The same of a thread that will be asked often: reading a file that stays open costs a fraction of
     /// opening it each time.
-    #[must_use]
     pub fn run_time_file(&mut self, process: u32, thread: u32) -> Option<RunTimeFile> {
         self.point_at(format_args!("proc/{process}/task/{thread}/schedstat"))?;
         self.open().map(RunTimeFile)
     }
 
     /// Whether the kernel keeps run times of threads (CONFIG_SCHED_INFO).
-    #[must_use]
     pub fn has_run_times(&self) -> bool {
         self.root.exists("proc/self/schedstat") || self.root.exists("proc/1/schedstat")
     }
 
-    /// The process of a thread; `None` if it ended.
-    #[must_use]
     pub fn process_of(&mut self, thread: u32) -> Option<u32> {
         let text = self.text(format_args!("proc/{thread}/status"))?;
         text.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())
     }
 
-    /// CPUs that a thread may use; `None` if it ended.
-    #[must_use]
     pub fn allowed(&mut self, process: u32, thread: u32) -> Option<CpuSet> {
         CpuSet::parse(self.allowed_list(process, thread)?).ok()
     }
 
     /// The same as the kernel writes it: most threads have the same list, which need not be read twice.
-    #[must_use]
     pub fn allowed_list(&mut self, process: u32, thread: u32) -> Option<&str> {
         let text = self.text(format_args!("proc/{process}/task/{thread}/status"))?;
         text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).map(str::trim)
@@ -157,14 +134,12 @@ impl Tasks {
     /// The cgroup of a process, as a path from the root of its hierarchy: that of the controller
     /// `cpuacct` or `cpu` of version 1 if there is one, else that of version 2, else that of any other
     /// hierarchy.
-    #[must_use]
     pub fn cgroup(&mut self, process: u32) -> Option<String> {
         cgroup_of(self.text(format_args!("proc/{process}/cgroup"))?)
     }
 
     /// The arguments of a process, with blanks between them and no characters that steer a terminal: of
     /// the first 4096 bytes. `None` if it ended, or is of the kernel and has none.
-    #[must_use]
     pub fn command_line(&mut self, process: u32) -> Option<String> {
         self.point_at(format_args!("proc/{process}/cmdline"))?;
         let file = self.open()?;
@@ -232,14 +207,8 @@ fn thread_of(text: &str) -> Option<Thread> {
     })
 }
 
-/// Lines `4:cpu,cpuacct:/path` of version 1, `0::/path` of version 2 (cgroups(7)).
 fn cgroup_of(text: &str) -> Option<String> {
-    let lines = || {
-        text.lines().filter_map(|line| {
-            let mut fields = line.splitn(3, ':').skip(1);
-            Some((fields.next()?, fields.next()?))
-        })
-    };
+    let lines = || crate::cgroup::lines(text);
     let version_1 = |controller: &str| {
         lines().find(|(names, _)| names.split(',').any(|name| name == controller))
     };

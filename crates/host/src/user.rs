@@ -5,7 +5,6 @@ use crate::root::Root;
 use coretwin_base::study::job::RunAs;
 
 /// The effective user of this process, from `/proc/self/status`; `None` if it cannot be read.
-#[must_use]
 pub fn effective_user(root: &Root) -> Option<u32> {
     let status = root.text("proc/self/status").ok()?;
     let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
@@ -13,22 +12,15 @@ pub fn effective_user(root: &Root) -> Option<u32> {
 }
 
 /// The user who typed `sudo`, `doas` or `pkexec`, if there is one and we are root: measured work
-/// runs as that user. The words of the environment are believed because only root could misuse
-/// them here, to become somebody lesser.
-///
-/// # Errors
-/// We are root, and the environment names a user that cannot be found: to go on as root would give
-/// the measured command more than its owner meant.
+/// runs as that user. The words of the environment are believed because only root could misuse them
+/// here, to become somebody lesser. Errors: we are root, and the environment names a user that
+/// cannot be found: to go on as root would give the measured command more than its owner meant.
 pub fn invoking_user(root: &Root) -> Result<Option<RunAs>, Error> {
     invoking_user_of(root, &|name| {
         std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
     })
 }
 
-/// [`invoking_user`] with the environment given.
-///
-/// # Errors
-/// As there.
 pub(crate) fn invoking_user_of(
     root: &Root,
     variable: &dyn Fn(&str) -> Option<String>,

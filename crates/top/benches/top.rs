@@ -13,11 +13,11 @@
 mod support;
 
 use coretwin_base::account::MethodName;
-use coretwin_top::live::Until;
+use coretwin_top::live::{self, Until};
+use coretwin_top::screen;
 use coretwin_top::source::LOOKS_SHARE_MAX;
 use coretwin_top::terminal::Signals;
 use coretwin_top::view::View;
-use coretwin_top::{lines, screen};
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
 use ratatui::{Terminal, TerminalOptions, Viewport};
@@ -70,7 +70,7 @@ fn measure(seconds: u64) -> Result<(), Box<dyn Error>> {
         let (mut windows, mut before, mut sent_before) = (0, cpu_s(), 0);
         let (mut tasks, mut listed_s, mut busy_s) = (0, 0.0, 0.0);
         let mut view = View::default();
-        lines::each(
+        live::each(
             &mut source,
             Duration::from_secs(1),
             until,

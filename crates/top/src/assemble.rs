@@ -16,29 +16,21 @@ use coretwin_host::pressure::Pressure;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Pairs that are kept.
 const PAIRS_MAX: usize = 64;
 
-/// What a snapshot is made from.
 pub struct Seen<'a> {
-    /// What the method saw.
     pub window: &'a Window,
     /// The machine, offline CPUs included.
     pub topology: &'a Topology,
-    /// What time is worth.
     pub valuation: &'a Valuation,
     /// The largest short looks, and of every core the largest share busy.
     pub short: Option<(Short, Vec<f64>)>,
-    /// Pressure stall information.
     pub pressure: Option<Pressure>,
     /// End of the window, in seconds since 1970.
     pub time_unix_s: f64,
-    /// What the reader must know.
     pub warnings: Vec<Warning>,
 }
 
-/// Puts a snapshot together.
-#[must_use]
 pub fn snapshot(seen: Seen<'_>) -> Snapshot {
     let Seen { window, topology, valuation, .. } = seen;
     let factors = valuation.largest();

@@ -14,7 +14,6 @@ use coretwin_host::root::Root;
 use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, Instant};
 
-/// How often a look is wanted.
 pub const WANTED: Duration = Duration::from_millis(100);
 /// Times its own CPU time that a look waits for the next: it costs no more than a third of a percent
 /// of a CPU.
@@ -27,23 +26,11 @@ pub struct Bursts {
     cores: Vec<(CpuSet, Vec<f64>)>,
     last: Option<(Instant, CpuTimes)>,
     due: Instant,
-    largest: Largest,
-}
-
-#[derive(Debug, Default)]
-struct Largest {
-    looks: u32,
-    seconds: f64,
-    logical: f64,
-    core_busy: f64,
-    capacity: f64,
-    clash: f64,
-    by_core: Vec<f64>,
+    /// The largest values so far, of every core the largest share busy; the length is the looks' sum.
+    largest: (Short, Vec<f64>),
 }
 
 impl Bursts {
-    /// Ready for a first look.
-    #[must_use]
     pub fn new(root: Root, siblings: &Siblings, valuation: &Valuation) -> Self {
         let shares = |core: &CpuSet| {
             let yields = &valuation.factors(core.len()).core_yield.by_busy;
@@ -51,12 +38,9 @@ impl Bursts {
         };
         let cores: Vec<_> =
             siblings.cores.iter().map(|core| (core.clone(), shares(core))).collect();
-        let largest = Largest::of(cores.len());
-        Self { root, cores, last: None, due: Instant::now(), largest }
+        Self { root, cores, last: None, due: Instant::now(), largest: Default::default() }
     }
 
-    /// When the next look is due.
-    #[must_use]
     pub fn due(&self) -> Instant {
         self.due
     }
@@ -67,8 +51,18 @@ impl Bursts {
         let now = Instant::now();
         if let Ok(times) = cpu_times(&self.root) {
             if let Some((then, earlier)) = &self.last {
-                let seconds = now.duration_since(*then).as_secs_f64();
-                self.largest.add(&Look::between(&self.cores, earlier, &times), seconds);
+                let (seen, by_core) = between(&self.cores, earlier, &times);
+                let (most, largest) = &mut self.largest;
+                most.looks += 1;
+                most.length_s += now.duration_since(*then).as_secs_f64();
+                most.logical_share = most.logical_share.max(seen.logical_share);
+                most.core_busy_share = most.core_busy_share.max(seen.core_busy_share);
+                most.capacity_share = most.capacity_share.max(seen.capacity_share);
+                most.clash_cores = most.clash_cores.max(seen.clash_cores);
+                largest.resize(by_core.len(), 0.0);
+                for (largest, busy) in largest.iter_mut().zip(by_core) {
+                    *largest = largest.max(busy);
+                }
             }
             self.last = Some((now, times));
         }
@@ -78,71 +72,39 @@ impl Bursts {
 
     /// The largest values since this was asked last, and of every core the largest share busy.
     pub fn take(&mut self) -> Option<(Short, Vec<f64>)> {
-        let taken = std::mem::replace(&mut self.largest, Largest::of(self.cores.len()));
-        (taken.looks > 0).then(|| {
-            let short = Short {
-                length_s: taken.seconds / f64::from(taken.looks),
-                looks: taken.looks,
-                logical_share: taken.logical,
-                core_busy_share: taken.core_busy,
-                capacity_share: taken.capacity,
-                clash_cores: taken.clash,
-            };
-            (short, taken.by_core)
-        })
+        let (mut short, by_core) = std::mem::take(&mut self.largest);
+        short.length_s /= f64::from(short.looks);
+        (short.looks > 0).then_some((short, by_core))
     }
 }
 
-impl Largest {
-    fn of(cores: usize) -> Self {
-        Self { by_core: vec![0.0; cores], ..Self::default() }
+/// One look, and of every core the share busy.
+fn between(
+    cores: &[(CpuSet, Vec<f64>)],
+    earlier: &CpuTimes,
+    later: &CpuTimes,
+) -> (Short, Vec<f64>) {
+    let mut by_core = Vec::with_capacity(cores.len());
+    let (mut logical, mut cpus, mut used) = (0.0, 0_usize, 0.0);
+    let mut shared_idle = Vec::with_capacity(cores.len());
+    for (core, worth) in cores {
+        let shares: Vec<f64> = core.iter().map(|cpu| busy_share(cpu, earlier, later)).collect();
+        let by_busy = by_chance(&shares);
+        logical += shares.iter().sum::<f64>();
+        cpus += shares.len();
+        used += by_busy[1..].iter().zip(worth).map(|(share, worth)| share * worth).sum::<f64>();
+        shared_idle.push((by_busy.iter().skip(2).sum::<f64>(), by_busy[0]));
+        by_core.push(1.0 - by_busy[0]);
     }
-
-    fn add(&mut self, look: &Look, seconds: f64) {
-        self.looks += 1;
-        self.seconds += seconds;
-        self.logical = self.logical.max(look.logical);
-        self.core_busy = self.core_busy.max(look.core_busy);
-        self.capacity = self.capacity.max(look.capacity);
-        self.clash = self.clash.max(look.clash);
-        for (largest, busy) in self.by_core.iter_mut().zip(&look.by_core) {
-            *largest = largest.max(*busy);
-        }
-    }
-}
-
-/// One look.
-struct Look {
-    logical: f64,
-    core_busy: f64,
-    capacity: f64,
-    clash: f64,
-    by_core: Vec<f64>,
-}
-
-impl Look {
-    fn between(cores: &[(CpuSet, Vec<f64>)], earlier: &CpuTimes, later: &CpuTimes) -> Self {
-        let mut by_core = Vec::with_capacity(cores.len());
-        let (mut logical, mut cpus, mut used) = (0.0, 0_usize, 0.0);
-        let mut shared_idle = Vec::with_capacity(cores.len());
-        for (core, worth) in cores {
-            let shares: Vec<f64> = core.iter().map(|cpu| busy_share(cpu, earlier, later)).collect();
-            let by_busy = by_chance(&shares);
-            logical += shares.iter().sum::<f64>();
-            cpus += shares.len();
-            used += by_busy[1..].iter().zip(worth).map(|(share, worth)| share * worth).sum::<f64>();
-            shared_idle.push((by_busy.iter().skip(2).sum::<f64>(), by_busy[0]));
-            by_core.push(1.0 - by_busy[0]);
-        }
-        let of = |sum: f64, all: usize| if all == 0 { 0.0 } else { sum / all as f64 };
-        Self {
-            logical: of(logical, cpus),
-            core_busy: of(by_core.iter().sum(), cores.len()),
-            capacity: of(used, cores.len()),
-            clash: clash_at_most(&shared_idle),
-            by_core,
-        }
-    }
+    let of = |sum: f64, all: usize| if all == 0 { 0.0 } else { sum / all as f64 };
+    let short = Short {
+        logical_share: of(logical, cpus),
+        core_busy_share: of(by_core.iter().sum(), cores.len()),
+        capacity_share: of(used, cores.len()),
+        clash_cores: clash_at_most(&shared_idle),
+        ..Short::default()
+    };
+    (short, by_core)
 }
 
 /// The most cores that can have had several busy while another core was idle, in the mean, of cores that
@@ -179,7 +141,6 @@ pub(crate) fn by_chance(shares: &[f64]) -> Vec<f64> {
     exactly
 }
 
-/// CPU time of this thread.
 fn own_cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);

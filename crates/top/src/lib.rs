@@ -3,7 +3,7 @@
 //! Data flow: a method of `account` gives a window after the other → [`source`] adds what else is
 //! known of the machine (short maxima, pressure, offline CPUs) → [`assemble`] values the window and
 //! makes it a [`snapshot::Snapshot`] → one of the three sinks: [`live`] draws it with [`screen`], as
-//! [`view`] says; [`lines`] writes it as JSON; [`openmetrics`] adds it up and serves it.
+//! [`view`] says, or writes it as JSON; [`openmetrics`] adds it up and serves it.
 //!
 //! Invariants:
 //! * a sink knows no method, and no sink measures anything;
@@ -15,7 +15,6 @@
 pub mod assemble;
 pub mod bursts;
 mod error;
-pub mod lines;
 pub mod live;
 pub mod openmetrics;
 pub mod screen;

@@ -1,4 +1,4 @@
-//! The loop of the screen: keys, looks, windows, drawing.
+//! The loops: of the screen (keys, looks, windows, drawing), and without one, as for lines of JSON.
 
 use crate::Error;
 use crate::screen;
@@ -6,37 +6,33 @@ use crate::snapshot::Snapshot;
 use crate::source::Source;
 use crate::terminal::{Screen, Signals, end_without_it, wake_for_keys};
 use crate::view::{Act, View};
+use coretwin_base::printable::printable;
 use coretwin_host::root::Root;
 use coretwin_host::tasks::Tasks;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// Longest wait for a key, so that a signal is heeded soon.
+/// Longest wait, for a key or for nothing, so that a signal is heeded soon.
 const WAIT_MAX: Duration = Duration::from_millis(100);
 
 /// When to end without being told.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Until {
-    /// After so many windows.
     pub windows: Option<u64>,
-    /// After so long.
     pub time: Option<Duration>,
 }
 
 impl Until {
-    /// Whether the end is reached.
-    #[must_use]
     pub fn reached(&self, windows: u64, began: Instant) -> bool {
         self.windows.is_some_and(|most| windows >= most)
             || self.time.is_some_and(|time| began.elapsed() >= time)
     }
 }
 
-/// Draws until the user or a signal ends it.
-///
-/// # Errors
-/// [`Error`] if the machine or the terminal fails; the terminal is given back first.
+/// Draws until the user or a signal ends it. Errors: [`Error`] if the machine or the terminal
+/// fails; the terminal is given back first.
 pub fn run(
     source: &mut Source,
     mut view: View,
@@ -152,4 +148,38 @@ fn take_event(
         Act::Draw | Act::Quit => {}
     }
     Ok(Some(act))
+}
+
+/// Hands every window to `sink` until the end or a signal. Errors: [`Error`] if the machine cannot
+/// be read, or what the sink says.
+pub fn each(
+    source: &mut Source,
+    interval: Duration,
+    until: Until,
+    signals: &Signals,
+    sink: &mut dyn FnMut(&Snapshot) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let began = Instant::now();
+    let mut window_began = began;
+    let mut windows = 0;
+    while !signals.end() && !until.reached(windows, began) {
+        let window_due = window_began + interval;
+        let next = source.due().map_or(window_due, |due| due.min(window_due));
+        let wait = next.saturating_duration_since(Instant::now());
+        std::thread::sleep(wait.min(WAIT_MAX));
+        source.look()?;
+        if Instant::now() >= window_due {
+            window_began = Instant::now();
+            sink(&source.snapshot()?)?;
+            windows += 1;
+            source.rest();
+        }
+    }
+    Ok(())
+}
+
+/// Writes a snapshot as a line of JSON.
+pub fn json(out: &mut dyn Write, snapshot: &Snapshot) -> Result<(), Error> {
+    let line = serde_json::to_string(snapshot).map_err(|error| Error::Write(error.into()))?;
+    writeln!(out, "{}", printable(&line)).and_then(|()| out.flush()).map_err(Error::Write)
 }

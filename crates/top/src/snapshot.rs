@@ -11,20 +11,17 @@ use serde::{Deserialize, Serialize};
 /// The machine in one window. Shares are of 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// Record version, see [`coretwin_base::schema`].
     pub schema: u32,
     /// Measured, or emulated; left out by older records.
     #[serde(default)]
     pub origin: Origin,
     /// End of the window, in seconds since 1970.
     pub time_unix_s: f64,
-    /// Length of the window.
     pub elapsed_s: f64,
     /// How it is known who ran beside whom.
     pub method: MethodName,
     /// Who says which CPUs share a core.
     pub siblings_origin: SiblingsOrigin,
-    /// Totals of the machine.
     pub machine: Machine,
     /// The largest of the short looks in this window; `None` if there were none.
     pub short: Option<Short>,
@@ -35,7 +32,6 @@ pub struct Snapshot {
     pub slowdown: Factor,
     /// Pressure stall information; `None` if the kernel keeps none.
     pub pressure: Option<Pressure>,
-    /// By core.
     pub cores: Vec<Core>,
     /// By thread: those that ran in the window.
     pub tasks: Vec<Task>,
@@ -49,10 +45,8 @@ pub struct Snapshot {
     pub warnings: Vec<Warning>,
 }
 
-/// Totals of one window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// CPUs that are online.
     pub cpus: u32,
     /// Cores with a CPU online.
     pub cores: u32,
@@ -81,43 +75,34 @@ pub struct Machine {
 /// Cores that shared while others idled.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Clash {
-    /// How many, on average.
     pub value: f64,
     /// Whether the method saw it; else no more than that many are possible.
     pub seen: bool,
 }
 
 /// The largest values among the short looks of a window.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Short {
     /// How long a short look is, on average.
     pub length_s: f64,
-    /// How many there were.
     pub looks: u32,
-    /// Largest share of busy CPUs.
     pub logical_share: f64,
-    /// Largest share of busy cores.
     pub core_busy_share: f64,
-    /// Largest share of the capacity in use.
     pub capacity_share: f64,
     /// Most cores that shared while others idled, as far as possible by the looks.
     pub clash_cores: f64,
 }
 
-/// One core.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Core {
     /// Index, in order of the cores' first CPUs.
     pub core: u32,
-    /// Its CPUs that are online.
     pub cpus: CpuSet,
-    /// Package (socket).
     pub package: u32,
     /// Index of its last-level cache, where known.
     pub llc: Option<u32>,
     /// Share of the window with exactly k busy, for k = 0 to n.
     pub by_busy_share: Vec<Span>,
-    /// Capacity in use.
     pub capacity_share: Span,
     /// Largest share with any CPU busy among the short looks.
     #[serde(default)]
@@ -125,42 +110,31 @@ pub struct Core {
 }
 
 impl Core {
-    /// Share with at least k busy.
-    #[must_use]
     pub fn at_least(&self, k: usize) -> f64 {
         self.by_busy_share.iter().skip(k).map(|span| span.value).sum::<f64>().min(1.0)
     }
 }
 
-/// The tasks of a cgroup.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cgroup {
     /// Its path from the root of the hierarchy; `None` for tasks whose cgroup is not known.
     pub path: Option<String>,
-    /// Threads of it that ran.
     pub tasks: u32,
-    /// Their time in this window.
     #[serde(flatten)]
     pub worth: Worth,
 }
 
-/// Two threads that shared a core.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
-    /// A thread.
     pub a_tid: u32,
-    /// Its name.
     pub a_comm: String,
-    /// The other.
     pub b_tid: u32,
-    /// Its name.
     pub b_comm: String,
     /// How long both ran at the same time on CPUs of one core.
     pub together_s: f64,
     /// Lower end of that, by the number of looks; 0 if the method did not see it.
     #[serde(default)]
     pub together_low_s: f64,
-    /// Upper end.
     #[serde(default)]
     pub together_high_s: f64,
     /// What each of them lost by that, by the slowdown; its range holds that of the slowdown (where

@@ -20,18 +20,13 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 pub const LOOKS_SHARE_MAX: f64 = 0.002;
 /// Share of the CPU time that may be of unseen tasks without a word.
 const UNSEEN_SHARE: f64 = 0.1;
-/// Where the kernel says which CPUs are online.
 const ONLINE: &str = "sys/devices/system/cpu/online";
 
 /// What is watched, and how; made anew when CPUs come or go.
 pub struct Watch {
-    /// The machine.
     pub topology: Topology,
-    /// Who shares a core with whom.
     pub siblings: Siblings,
-    /// What time is worth.
     pub valuation: Valuation,
-    /// The method, started.
     pub method: Box<dyn Method>,
     /// Why it is not a better one, and what else the reader must know.
     pub warnings: Vec<Warning>,
@@ -40,7 +35,6 @@ pub struct Watch {
 /// Makes a [`Watch`] of the machine as it is now, or says why that is not possible.
 pub type Make = Box<dyn FnMut() -> Result<Watch, String>>;
 
-/// Gives snapshots, one after the other.
 pub struct Source {
     root: Root,
     make: Make,
@@ -53,9 +47,6 @@ pub struct Source {
 
 impl Source {
     /// Goes on with a watch that has begun; `make` makes the next one.
-    ///
-    /// # Errors
-    /// [`Error`] if the machine cannot be read.
     pub fn new(root: Root, watch: Watch, make: Make, short_looks: bool) -> Result<Self, Error> {
         let mut source = Self {
             online: None,
@@ -72,23 +63,17 @@ impl Source {
         Ok(source)
     }
 
-    /// Below which the machine is read.
-    #[must_use]
     pub fn root(&self) -> &Root {
         &self.root
     }
 
     /// When it wants to look next; `None` if never.
-    #[must_use]
     pub fn due(&self) -> Option<Instant> {
         let bursts = self.bursts.as_ref().map(Bursts::due);
         [self.watch.method.due(), bursts].into_iter().flatten().min()
     }
 
     /// Looks, as far as it is due.
-    ///
-    /// # Errors
-    /// [`Error`] if the machine can no longer be read.
     pub fn look(&mut self) -> Result<(), Error> {
         let now = Instant::now();
         if self.watch.method.due().is_some_and(|due| due <= now) {
@@ -103,9 +88,6 @@ impl Source {
     }
 
     /// Ends a window.
-    ///
-    /// # Errors
-    /// [`Error`] if the machine can no longer be read.
     pub fn snapshot(&mut self) -> Result<Snapshot, Error> {
         let window = self.watch.method.window()?;
         let mut warnings: Vec<Warning> = self.changed.take().into_iter().collect();

@@ -31,18 +31,14 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1006h";
 const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1000l";
 
-/// A screen of our own.
 pub struct Screen {
     /// What is drawn on. Only what changed is sent, in one write. Never dropped: we give the terminal
     /// back ourselves, and Ratatui, where that fails, prints to what may be gone too, which panics.
     pub terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>>,
-    /// Whether the terminal tells of its mouse.
     mouse: bool,
 }
 
-/// Whether standard input and output are a terminal that can be drawn on.
-///
-/// # Errors
+/// Whether standard input and output are a terminal that can be drawn on. Errors:
 /// [`Error::NoTerminal`] saying what is missing.
 pub fn check(term: Option<&str>) -> Result<(), Error> {
     let missing = |what: &str| Err(Error::NoTerminal { what: what.to_owned() });
@@ -71,9 +67,6 @@ pub fn draws_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
 
 impl Screen {
     /// Takes the terminal over, its mouse too where that is wanted.
-    ///
-    /// # Errors
-    /// [`Error::Terminal`] with what the system says.
     pub fn enter(mouse: bool) -> Result<Self, Error> {
         give_back_on_panic();
         // From here on an error gives back what was taken.
@@ -85,9 +78,6 @@ impl Screen {
     }
 
     /// Takes the mouse, or leaves it to the terminal, which then selects text with it.
-    ///
-    /// # Errors
-    /// [`Error::Terminal`] with what the system says.
     pub fn set_mouse(&mut self, wanted: bool) -> Result<(), Error> {
         if self.mouse == wanted {
             return Ok(());
@@ -97,9 +87,6 @@ impl Screen {
     }
 
     /// Gives the terminal back, stops as job control wants it, and takes it again when continued.
-    ///
-    /// # Errors
-    /// [`Error::Terminal`] with what the system says.
     pub fn suspend(&mut self) -> Result<(), Error> {
         give_back();
         // SIGTSTP itself is handled by the flag, so the stop is the one nobody can handle.
@@ -108,18 +95,12 @@ impl Screen {
     }
 
     /// Takes the terminal over again and forgets what was on it.
-    ///
-    /// # Errors
-    /// [`Error::Terminal`] with what the system says.
     pub fn again(&mut self) -> Result<(), Error> {
         take(self.mouse).map_err(Error::Terminal)?;
         self.clear()
     }
 
     /// Forgets what is on the screen, so that all is drawn anew.
-    ///
-    /// # Errors
-    /// [`Error::Terminal`] with what the system says.
     pub fn clear(&mut self) -> Result<(), Error> {
         // Ratatui's own `clear` asks the terminal where its cursor is, which may stay unanswered.
         let size = self.terminal.size().map_err(Error::Terminal)?;
@@ -195,7 +176,6 @@ fn tell_again(terminal: impl AsFd) {
     }
 }
 
-/// Flags that signals raise.
 #[derive(Debug, Clone, Default)]
 pub struct Signals {
     end: Arc<AtomicBool>,
@@ -205,9 +185,6 @@ pub struct Signals {
 
 impl Signals {
     /// Listens from now on.
-    ///
-    /// # Errors
-    /// [`Error::Terminal`] with what the system says.
     pub fn listen() -> Result<Self, Error> {
         let signals = Self::default();
         let flags = [
@@ -223,8 +200,6 @@ impl Signals {
         Ok(signals)
     }
 
-    /// Whether it is to end.
-    #[must_use]
     pub fn end(&self) -> bool {
         self.end.load(Ordering::Relaxed)
     }

@@ -33,16 +33,11 @@ pub const KEYS: [(&str, &str); 14] = [
     ("m", "mouse: wheel scrolls, click on a heading sorts; off: select text"),
 ];
 
-/// What is shown below the cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Panel {
-    /// Threads.
     Tasks,
-    /// Control groups.
     Cgroups,
-    /// Who ran beside whom.
     Pairs,
-    /// Warnings with their remedies.
     Warnings,
 }
 
@@ -50,41 +45,25 @@ impl Panel {
     /// Every panel, in the order of their keys.
     pub const ALL: [Self; 4] = [Self::Tasks, Self::Cgroups, Self::Pairs, Self::Warnings];
 
-    /// Its name.
-    #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Tasks => "TASKS",
-            Self::Cgroups => "CGROUPS",
-            Self::Pairs => "PAIRS",
-            Self::Warnings => "WARNINGS",
-        }
+        ["TASKS", "CGROUPS", "PAIRS", "WARNINGS"][self as usize]
     }
 }
 
-/// How cores are put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grain {
-    /// The finest that fits.
     Fit,
     /// Each by itself.
     Core,
-    /// By last-level cache.
     Cache,
-    /// By package.
     Package,
 }
 
-/// A column that tasks and cgroups can be sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// Time with a busy sibling.
     Shared,
-    /// Run time.
     Raw,
-    /// Capacity used.
     Capacity,
-    /// Time alone.
     Alone,
     /// Thread, or number of threads.
     Number,
@@ -93,32 +72,20 @@ pub enum Order {
 }
 
 impl Order {
-    /// Every order, as the keys go through them.
     pub const ALL: [Self; 6] =
         [Self::Shared, Self::Raw, Self::Capacity, Self::Alone, Self::Number, Self::Name];
 
     /// Its name on the command line and on the screen.
-    #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Shared => "shared",
-            Self::Raw => "raw",
-            Self::Capacity => "capacity",
-            Self::Alone => "alone",
-            Self::Number => "number",
-            Self::Name => "name",
-        }
+        ["shared", "raw", "capacity", "alone", "number", "name"][self as usize]
     }
 
-    /// The order of that name.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|order| order.name() == name)
     }
 
     fn step(self, by: usize) -> Self {
-        let at = Self::ALL.iter().position(|order| *order == self).unwrap_or(0);
-        Self::ALL[(at + by) % Self::ALL.len()]
+        Self::ALL[(self as usize + by) % Self::ALL.len()]
     }
 
     fn of_worth(self, a: &Worth, b: &Worth) -> Ordering {
@@ -132,49 +99,33 @@ impl Order {
     }
 }
 
-/// What the loop has to do after a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// Draw.
     Draw,
-    /// Draw on an empty screen.
     Anew,
-    /// End.
     Quit,
-    /// Stop, as the shell's job control does.
     Suspend,
 }
 
-/// The user's choices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct View {
-    /// What is shown below the cores.
     pub panel: Panel,
-    /// What it is sorted by.
     pub order: Order,
-    /// Whether the order is turned round.
     pub reversed: bool,
     /// What names, cgroups or numbers contain.
     pub filter: String,
-    /// Whether the filter is being typed.
     pub typing: bool,
     /// The only cgroup whose tasks are shown, with those below it.
     pub cgroup: Option<String>,
     /// Whether what is shown stays.
     pub paused: bool,
-    /// Whether the keys are shown.
     pub help: bool,
-    /// How cores are put together.
     pub grain: Grain,
-    /// Whether the cores have all the room.
     pub cores_large: bool,
-    /// First line of the cores.
     pub cores_from: usize,
-    /// First line below.
     pub from: usize,
     /// Length of a window, in tenths of a second.
     pub interval_tenths: u32,
-    /// Whether colours are wanted.
     pub colour: bool,
     /// Whether there is nothing but ASCII.
     pub ascii: bool,
@@ -292,7 +243,7 @@ impl View {
 
     fn move_about(&mut self, code: KeyCode, page: usize) {
         let panel = |index: usize| Panel::ALL[index % Panel::ALL.len()];
-        let at = Panel::ALL.iter().position(|panel| *panel == self.panel).unwrap_or(0);
+        let at = self.panel as usize;
         let (before, from) = (self.panel, self.from);
         match code {
             KeyCode::Tab => self.panel = panel(at + 1),
@@ -348,8 +299,6 @@ impl View {
         self.interval_tenths = wanted.clamp(*INTERVAL_TENTHS.start(), *INTERVAL_TENTHS.end());
     }
 
-    /// The tasks to show, in order.
-    #[must_use]
     pub fn tasks<'a>(&self, snapshot: &'a Snapshot) -> Vec<&'a Task> {
         let wanted = snapshot.tasks.iter().filter(|task| {
             let cgroup = task.cgroup.as_deref().unwrap_or_default();
@@ -366,8 +315,6 @@ impl View {
         })
     }
 
-    /// The cgroups to show, in order.
-    #[must_use]
     pub fn cgroups<'a>(&self, snapshot: &'a Snapshot) -> Vec<&'a Cgroup> {
         let wanted = snapshot
             .cgroups
@@ -380,8 +327,6 @@ impl View {
         })
     }
 
-    /// The pairs to show, the longest together first.
-    #[must_use]
     pub fn pairs<'a>(&self, snapshot: &'a Snapshot) -> Vec<&'a Pair> {
         let wanted = snapshot.pairs.iter().filter(|pair| {
             self.matches(&pair.a_comm)

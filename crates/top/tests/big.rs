@@ -5,7 +5,7 @@ mod support;
 use coretwin_base::account::MethodName;
 use coretwin_top::snapshot::Snapshot;
 use coretwin_top::source::LOOKS_SHARE_MAX;
-use coretwin_top::{lines, live::Until, terminal::Signals};
+use coretwin_top::{live, live::Until, terminal::Signals};
 use std::time::Duration;
 use support::{Big, CPUS, RUNNING, screen_of};
 
@@ -39,7 +39,7 @@ fn a_big_machine_is_readable_and_nothing_grows() {
     let mut last = None;
     let until = Until { windows: Some(WINDOWS), time: None };
     let signals = Signals::default();
-    lines::each(&mut source, Duration::from_millis(100), until, &signals, &mut |snapshot| {
+    live::each(&mut source, Duration::from_millis(100), until, &signals, &mut |snapshot| {
         sizes.push(serde_json::to_string(snapshot).expect("json").len());
         tasks.push(snapshot.tasks.len());
         resident.push(resident_kib());

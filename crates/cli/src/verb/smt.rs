@@ -130,7 +130,7 @@ fn be_guard(root: &Root, slot: Slot, holder: Identity, start: Start) -> Result<u
     {
         signal_hook::flag::register(signal, Arc::clone(&deaf)).context("cannot catch signals")?;
     }
-    guard::run(root, &SystemKernel::new(root.clone()), slot, holder, start)?;
+    guard::run(root, &SystemKernel(root.clone()), slot, holder, start)?;
     Ok(DONE)
 }
 

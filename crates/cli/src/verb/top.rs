@@ -10,6 +10,7 @@ use coretwin_base::openmetrics::Dialect;
 use coretwin_base::units::parse_duration;
 use coretwin_base::warning::Warning;
 use coretwin_host::root::Root;
+use coretwin_top::Error;
 use coretwin_top::live::{self, Until};
 use coretwin_top::openmetrics::endpoint::Endpoint;
 use coretwin_top::openmetrics::target::Target;
@@ -18,7 +19,6 @@ use coretwin_top::openmetrics::{dialect_of_file, text, textfile};
 use coretwin_top::source::{LOOKS_SHARE_MAX, Make, Source, Watch};
 use coretwin_top::terminal::{self, Signals};
 use coretwin_top::view::{INTERVAL_TENTHS, Order, View};
-use coretwin_top::{Error, lines};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -116,7 +116,7 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     // Before the first window, so that an address that is taken is told at once.
     sink.listen()?;
     let mut source = source(args)?;
-    lines::each(&mut source, every, until, &signals, &mut |snapshot| sink.take(snapshot))?;
+    live::each(&mut source, every, until, &signals, &mut |snapshot| sink.take(snapshot))?;
     Ok(DONE)
 }
 
@@ -147,7 +147,7 @@ impl Sink {
 
     fn take(&mut self, snapshot: &coretwin_top::snapshot::Snapshot) -> Result<(), Error> {
         if self.json {
-            lines::json(&mut std::io::stdout().lock(), snapshot)?;
+            live::json(&mut std::io::stdout().lock(), snapshot)?;
         }
         if self.target.is_some() {
             self.totals.add(snapshot);

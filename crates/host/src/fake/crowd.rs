@@ -13,21 +13,17 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
-/// Number of the first thread.
 const FIRST: u32 = 1000;
-/// Threads of a process.
 const THREADS: u32 = 4;
 /// Length of a tick of `/proc/stat` (USER_HZ is 100 on every machine there is).
 const TICK: Duration = Duration::from_millis(10);
 
-/// Tasks of a fake machine.
 #[derive(Debug)]
 pub struct Crowd {
     root: Root,
     cpus: CpuSet,
     /// Run time of each task, and the CPU it was on last.
     tasks: Vec<(Duration, CpuId)>,
-    /// Busy and idle time of each CPU.
     times: BTreeMap<CpuId, (Duration, Duration)>,
     running: Vec<(u32, CpuId)>,
 }
@@ -60,8 +56,6 @@ impl Crowd {
         Ok(crowd)
     }
 
-    /// Thread number of a task.
-    #[must_use]
     pub fn thread(task: u32) -> u32 {
         FIRST + task
     }
@@ -133,9 +127,7 @@ impl Crowd {
         if !path.exists() {
             return fs::write(path, text);
         }
-        let new = self.root.path(".crowd");
-        fs::write(&new, text)?;
-        fs::rename(new, path)
+        crate::root::replace(&path, text)
     }
 }
 

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 
 /// Whoever reads it from its beginning is told EIO: nothing is mapped at address 0 (proc(5)).
 const UNREADABLE: &str = "/proc/self/mem";
-/// Numbers that files should not hold.
 const NUMBERS: [&str; 8] = [
     "0",
     "-1",
@@ -29,12 +28,10 @@ pub struct Decay {
     files: BTreeMap<PathBuf, Vec<u8>>,
     spoiled: Vec<PathBuf>,
     stream: Stream,
-    /// How many files were spoiled until now.
     pub made: u64,
 }
 
 impl Decay {
-    /// Remembers every file below some folders of a root.
     pub fn new(root: &Root, folders: &[&str], seed: u64) -> io::Result<Self> {
         let mut files = BTreeMap::new();
         for folder in folders {
@@ -44,7 +41,6 @@ impl Decay {
         Ok(Self { files, spoiled: Vec::new(), stream, made: 0 })
     }
 
-    /// Spoils so many files, each in one of the ways.
     pub fn spoil(&mut self, count: usize) -> io::Result<()> {
         for _ in 0..count {
             let at = self.stream.below(self.files.len().max(1) as u64) as usize;
@@ -73,7 +69,6 @@ impl Decay {
         }
     }
 
-    /// Puts everything back.
     pub fn mend(&mut self) -> io::Result<()> {
         for path in self.spoiled.drain(..) {
             clear(&path)?;
@@ -85,7 +80,6 @@ impl Decay {
     }
 
     /// How many seeds a test takes: so many, or `CORETWIN_FAULT_SEEDS`.
-    #[must_use]
     pub fn seeds(few: u64) -> u64 {
         let given = std::env::var("CORETWIN_FAULT_SEEDS").ok();
         given.and_then(|text| text.parse().ok()).unwrap_or(few)
@@ -111,7 +105,6 @@ fn remember(folder: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) -> io::Result
     Ok(())
 }
 
-/// Removes what is at a path.
 fn clear(path: &Path) -> io::Result<()> {
     match path.symlink_metadata() {
         Ok(kind) if kind.is_dir() => fs::remove_dir(path),

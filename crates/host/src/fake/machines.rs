@@ -41,7 +41,6 @@ tm
 bogomips    	: 3198.15
 ";
 
-/// Files that every fake machine has.
 pub(super) const USUAL: [(&str, &str); 17] = [
     ("proc/loadavg", "0.42 0.30 0.20 1/400 4242\n"),
     ("proc/cmdline", "BOOT_IMAGE=/vmlinuz root=/dev/sda1 ro quiet\n"),
@@ -98,7 +97,6 @@ const PLAIN: Fake = Fake {
 
 const KVM: (&str, &str) = ("sys/class/dmi/id/sys_vendor", "QEMU\n");
 
-/// The fake machines, by name.
 pub const FAKES: [Fake; 21] = [
     Fake {
         name: "article-xeon",

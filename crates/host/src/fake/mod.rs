@@ -5,11 +5,6 @@
 //! believe about kernels; its files follow Documentation/admin-guide/cputopology.rst and
 //! Documentation/ABI/testing/sysfs-devices-system-cpu.
 
-#![expect(
-    clippy::missing_errors_doc,
-    reason = "a double fails with what the system says of its files, or on a bad list of CPUs"
-)]
-
 pub mod crowd;
 pub mod decay;
 pub mod kernel;
@@ -31,42 +26,29 @@ use std::path::{Path, PathBuf};
 /// A machine in a few words. Counts are per next larger part.
 #[derive(Debug, Clone, Copy)]
 pub struct Fake {
-    /// Its name in tests.
     pub name: &'static str,
     /// What it stands for, in half a line.
     pub about: &'static str,
-    /// Packages.
     pub packages: u32,
-    /// NUMA nodes in a package.
     pub nodes: u32,
-    /// Last-level caches in a node.
     pub caches: u32,
     /// Size of each, in KiB; 0: the machine describes no caches at all.
     pub cache_kib: u32,
-    /// Cores behind each last-level cache.
     pub cores: &'static [Cores],
-    /// How CPUs are numbered.
     pub numbering: Numbering,
-    /// CPUs that are offline, as a list.
     pub offline: &'static str,
     /// The word of `smt/control`; none: a kernel without the folder.
     pub control: Option<&'static str>,
-    /// The form of `/proc/cpuinfo`.
     pub form: Form,
-    /// Processor name.
     pub model: &'static str,
     /// Files that are added, or written instead of the usual ones: path and text.
     pub files: &'static [(&'static str, &'static str)],
-    /// Files and folders that are missing.
     pub absent: &'static [&'static str],
 }
 
-/// Some equal cores.
 #[derive(Debug, Clone, Copy)]
 pub struct Cores {
-    /// How many.
     pub count: u32,
-    /// CPUs of each.
     pub threads: u32,
     /// Highest frequency in MHz; 0: no cpufreq.
     pub mhz: u32,
@@ -74,7 +56,6 @@ pub struct Cores {
     pub capacity: u32,
 }
 
-/// How CPUs are numbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Numbering {
     /// Siblings follow each other: 0 and 1, 2 and 3.
@@ -85,20 +66,15 @@ pub enum Numbering {
     Strided(u32),
 }
 
-/// The form of `/proc/cpuinfo`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// x86.
     X86,
-    /// x86 with the flag `hypervisor`.
     X86Guest,
     /// POWER without a hypervisor.
     Power,
-    /// 64-bit Arm.
     Arm,
 }
 
-/// One CPU while it is written.
 #[derive(Debug, Clone)]
 struct Thread {
     cpu: CpuId,
@@ -111,13 +87,10 @@ struct Thread {
     kind: Cores,
 }
 
-/// The named machine of the table.
-#[must_use]
 pub fn machine(name: &str) -> Option<&'static Fake> {
     FAKES.iter().find(|fake| fake.name == name)
 }
 
-/// A named machine in a temporary folder.
 #[cfg(test)]
 pub(crate) fn written(name: &str) -> (tempfile::TempDir, Root) {
     let folder = tempfile::tempdir().expect("folder");
@@ -134,7 +107,6 @@ pub(crate) fn of_files(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
     (folder, root)
 }
 
-/// Writes files of a machine, with the folders they lie in.
 #[cfg(test)]
 pub(crate) fn put(root: &Root, files: &[(&str, &str)]) {
     for (path, text) in files {
@@ -143,7 +115,6 @@ pub(crate) fn put(root: &Root, files: &[(&str, &str)]) {
 }
 
 impl Fake {
-    /// Writes the machine's files into a folder.
     pub fn write(&self, folder: &Path) -> io::Result<Root> {
         let threads = self.threads();
         let all: CpuSet = threads.iter().map(|thread| thread.cpu).collect();
@@ -394,7 +365,6 @@ fn core_count(cores: &[Cores]) -> u32 {
     cores.iter().map(|kind| kind.count).sum()
 }
 
-/// Frequencies and idle states of one CPU.
 fn write_power(writer: &Writer, folder: &str, kind: Cores) -> io::Result<()> {
     if kind.capacity > 0 {
         writer.file(&format!("{folder}/cpu_capacity"), &format!("{}\n", kind.capacity))?;
@@ -419,14 +389,10 @@ fn write_power(writer: &Writer, folder: &str, kind: Cores) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes files below a folder, making the folders above them.
 struct Writer {
     folder: PathBuf,
-    /// Files that are not written.
     kept: Vec<&'static str>,
-    /// Files and folders that are not to be there.
     absent: &'static [&'static str],
-    /// What was written until now.
     written: RefCell<BTreeMap<String, String>>,
 }
 
@@ -457,9 +423,7 @@ impl Writer {
         if old.is_none() {
             return std::fs::write(&path, text);
         }
-        let new = self.folder.join(".new");
-        std::fs::write(&new, text)?;
-        std::fs::rename(new, path)
+        crate::root::replace(&path, text)
     }
 
     fn folder(&self, path: &str) -> io::Result<()> {

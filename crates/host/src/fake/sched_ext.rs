@@ -17,7 +17,6 @@ pub fn install(root: &Root, state: &str, ops: Option<&str>) -> io::Result<()> {
     }
 }
 
-/// Writes a file of a fake machine, with the folders it lies in.
 pub fn put(root: &Root, path: &str, bytes: &[u8]) -> io::Result<()> {
     let path = root.path(path);
     if let Some(folder) = path.parent() {
@@ -28,7 +27,6 @@ pub fn put(root: &Root, path: &str, bytes: &[u8]) -> io::Result<()> {
 
 /// The types of a kernel from 7.1 on, whose build took the hidden argument out of the public functions
 /// of sched_ext, or did not.
-#[must_use]
 pub fn btf(malformed: bool) -> Vec<u8> {
     let mut types = Types::default();
     let int = types.entry("int", 1, 4, &[32], 0);
@@ -47,7 +45,6 @@ pub fn btf(malformed: bool) -> Vec<u8> {
     types.finish()
 }
 
-/// Type information in the making (Documentation/bpf/btf.rst).
 #[derive(Debug, Default)]
 pub struct Types {
     types: Vec<u8>,
@@ -92,8 +89,6 @@ impl Types {
         u32::try_from(at).unwrap_or(0)
     }
 
-    /// The whole, little-endian.
-    #[must_use]
     pub fn finish(self) -> Vec<u8> {
         let names = [vec![0], self.names].concat();
         let length = |part: &[u8]| u32::try_from(part.len()).unwrap_or(0);

@@ -10,11 +10,9 @@ use std::collections::BTreeMap;
 
 /// Where the running kernel shows it, below the root.
 pub const FILE: &str = "sys/kernel/btf/vmlinux";
-/// The functions in question.
 const PREFIX: &str = "scx_bpf_";
 /// The function behind a public one of later kernels, which does have the hidden argument.
 const BEHIND: &str = "_impl";
-/// The type of the hidden argument.
 const HIDDEN: &str = "bpf_prog_aux";
 /// The end of the name of an argument that callers see, and that the verifier fills in.
 const FILLED_IN: &str = "__prog";
@@ -37,7 +35,6 @@ const CONST: u32 = 10;
 const FUNCTION: u32 = 12;
 const PROTOTYPE: u32 = 13;
 
-/// What was found about the functions of sched_ext.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Functions {
     /// Public functions, each with whether its prototype still shows the hidden argument.
@@ -45,38 +42,24 @@ pub struct Functions {
 }
 
 impl Functions {
-    /// Public functions whose prototype is malformed.
     pub fn malformed(&self) -> impl Iterator<Item = &str> {
         self.public.iter().filter(|(_, malformed)| **malformed).map(|(name, _)| name.as_str())
     }
 }
 
-/// Why bytes are no type information.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadBtf {
-    /// It does not begin as it should.
     #[error("it is no BTF: it does not begin with the magic number eb9f")]
     Magic,
-    /// A length or an offset points outside.
     #[error("it is cut off or damaged: {0} lies outside of it")]
     Outside(&'static str),
     /// A kind of type that this reader does not know, so that the size of its entry is unknown.
     #[error("type {id} is of kind {kind}, which this version of coretwin does not know")]
-    Kind {
-        /// Number of the type.
-        id: usize,
-        /// Its kind.
-        kind: u32,
-    },
-    /// More types than a kernel takes.
+    Kind { id: usize, kind: u32 },
     #[error("it has more than {TYPES_MAX} types")]
     TooMany,
 }
 
-/// Finds the functions of sched_ext in type information.
-///
-/// # Errors
-/// [`BadBtf`].
 pub fn functions(bytes: &[u8]) -> Result<Functions, BadBtf> {
     let btf = Btf::open(bytes)?;
     let mut found = Functions::default();
@@ -104,7 +87,6 @@ struct Btf<'a> {
     starts: Vec<u32>,
 }
 
-/// The head of an entry.
 struct Entry {
     name: u32,
     kind: u32,
@@ -194,7 +176,6 @@ impl<'a> Btf<'a> {
         Ok(false)
     }
 
-    /// Whether a type is a pointer to the structure of the hidden argument.
     fn is_hidden(&self, kind: u32) -> Result<bool, BadBtf> {
         let mut number = kind;
         let mut is_pointer = false;

@@ -4,10 +4,8 @@ use crate::root::Root;
 use coretwin_base::caps;
 use flate2::read::MultiGzDecoder;
 
-/// A configuration, and where it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// The file, below the root.
     pub file: String,
     text: String,
 }
@@ -15,7 +13,6 @@ pub struct Config {
 impl Config {
     /// Reads it: `/proc/config.gz` is the kernel's own word, then come the files that distributions
     /// lay beside the kernel. `None` if there is none of these.
-    #[must_use]
     pub fn read(root: &Root) -> Option<Self> {
         let own = "proc/config.gz";
         if let Some(text) = unpacked(root, own) {
@@ -31,7 +28,6 @@ impl Config {
     }
 
     /// The value of an option, `y` or `m` or a text; `None` if it is not set.
-    #[must_use]
     pub fn value(&self, option: &str) -> Option<&str> {
         self.text.lines().find_map(|line| line.trim().strip_prefix(option)?.strip_prefix('='))
     }

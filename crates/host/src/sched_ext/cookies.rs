@@ -2,30 +2,23 @@
 //! then only run tasks of one cookie at a time, and a scheduler of sched_ext on top of that is known
 //! to have stopped machines.
 
+use crate::process::pid;
 use crate::root::Root;
 use rustix::io::Errno;
-use rustix::process::Pid;
 use rustix::thread::{CoreSchedulingScope, core_scheduling_cookie};
 use std::collections::BTreeMap;
 
 /// More tasks than that are not asked one by one: the answer must not take long.
 const TASKS_MAX: usize = 200_000;
 
-/// What was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cookies {
     /// This kernel gives none, or the machine has no siblings for which it would.
     Impossible,
     /// Nobody has one, as far as this user may ask.
-    None {
-        /// Tasks that were asked.
-        asked: usize,
-        /// Tasks this user may not ask.
-        refused: usize,
-    },
+    None { asked: usize, refused: usize },
     /// Some have.
     InUse {
-        /// How many.
         tasks: usize,
         /// Their processes with their names, those with most tasks first.
         processes: Vec<(u32, String)>,
@@ -62,11 +55,8 @@ pub fn find(root: &Root, cookie: &dyn Fn(u32) -> Result<u64, Errno>) -> Cookies 
 }
 
 /// The cookie of a task of the running kernel; 0 for none (prctl(2), `PR_SCHED_CORE_GET`).
-///
-/// # Errors
-/// What the kernel says.
 pub fn ask(task: u32) -> Result<u64, Errno> {
-    let task = i32::try_from(task).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
+    let task = pid(task).ok_or(Errno::SRCH)?;
     core_scheduling_cookie(task, CoreSchedulingScope::Thread)
 }
 

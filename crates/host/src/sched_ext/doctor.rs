@@ -10,24 +10,19 @@ use coretwin_base::simulation::core_queue::NAME;
 use coretwin_base::study::arm::KERNEL;
 use serde::Serialize;
 
-/// What was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
     /// A stable word for programs.
     pub name: &'static str,
-    /// What it means for loading.
     pub level: Level,
-    /// What was found.
     pub found: String,
     /// What to do about it; empty where there is nothing to do.
     pub remedy: String,
 }
 
-/// What a finding means for loading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
-    /// As it should be.
     Ok,
     /// It can be loaded; this is to be known.
     Mind,
@@ -35,21 +30,16 @@ pub enum Level {
     Blocks,
 }
 
-/// What a program brings to the examination.
 pub struct Examiner<'a> {
-    /// The cookie of a task.
     pub cookie: &'a dyn Fn(u32) -> Result<u64, rustix::io::Errno>,
     /// Why this program cannot load anything, if so: it was built without the part that does.
     pub cannot_load: Option<String>,
 }
 
-/// The first kernel with sched_ext.
 const FIRST: &str = "Linux 6.12";
 /// Capabilities a loader needs: sys_admin, perfmon, bpf (capabilities(7)).
 const CAPABILITIES: [(&str, u32); 3] = [("sys_admin", 21), ("perfmon", 38), ("bpf", 39)];
 
-/// Examines a machine.
-#[must_use]
 pub fn examine(root: &Root, examiner: &Examiner<'_>) -> Vec<Check> {
     let mut checks = vec![build(examiner), kernel(root)];
     // Without sched_ext the rest is about nothing.
@@ -62,18 +52,15 @@ pub fn examine(root: &Root, examiner: &Examiner<'_>) -> Vec<Check> {
     checks
 }
 
-/// Whether nothing stands in the way.
-#[must_use]
 pub fn can_load(checks: &[Check]) -> bool {
     checks.iter().all(|check| check.level != Level::Blocks)
 }
 
 /// What stands in the way, in one sentence a finding; `None` if nothing does.
-#[must_use]
 pub fn refusal(checks: &[Check]) -> Option<String> {
-    let blocks = checks.iter().filter(|check| check.level == Level::Blocks);
+    let stand = checks.iter().filter(|check| check.level == Level::Blocks);
     let sentences: Vec<String> =
-        blocks.map(|check| format!("{}: {}", check.found, check.remedy)).collect();
+        stand.map(|check| format!("{}: {}", check.found, check.remedy)).collect();
     (!sentences.is_empty()).then(|| sentences.join("; "))
 }
 
@@ -81,21 +68,19 @@ fn ok(name: &'static str, found: impl Into<String>) -> Check {
     Check { name, level: Level::Ok, found: found.into(), remedy: String::new() }
 }
 
-fn bad(
-    name: &'static str,
-    level: Level,
-    found: impl Into<String>,
-    remedy: impl Into<String>,
-) -> Check {
-    Check { name, level, found: found.into(), remedy: remedy.into() }
+fn mind(name: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Check {
+    Check { name, level: Level::Mind, found: found.into(), remedy: remedy.into() }
+}
+
+fn blocks(name: &'static str, found: impl Into<String>, remedy: impl Into<String>) -> Check {
+    Check { level: Level::Blocks, ..mind(name, found, remedy) }
 }
 
 fn build(examiner: &Examiner<'_>) -> Check {
     match &examiner.cannot_load {
         None => ok("build", "this program can load schedulers"),
-        Some(why) => bad(
+        Some(why) => blocks(
             "build",
-            Level::Blocks,
             why,
             "from the clone: cargo install --path crates/cli --locked --features bpf",
         ),
@@ -117,12 +102,12 @@ fn kernel(root: &Root) -> Check {
         Some((file, Some("y"))) => {
             let found =
                 format!("Linux {release} was built with {option} (/{file}), but /sys shows none");
-            return bad(name, Level::Blocks, found, "mount sysfs on /sys, or run it on the host");
+            return blocks(name, found, "mount sysfs on /sys, or run it on the host");
         }
         Some((file, _)) => format!("Linux {release} was built without {option} (/{file})"),
         None => format!("Linux {release} has no sched_ext (/sys/kernel/sched_ext is not there)"),
     };
-    bad(name, Level::Blocks, found, other)
+    blocks(name, found, other)
 }
 
 fn types(root: &Root) -> Check {
@@ -131,13 +116,13 @@ fn types(root: &Root) -> Check {
     let rebuild = "boot a kernel that was built with CONFIG_DEBUG_INFO_BTF=y";
     let Ok(bytes) = root.bytes(file) else {
         let found = format!("the kernel does not show its types (/{file} cannot be read)");
-        return bad(name, Level::Blocks, found, rebuild);
+        return blocks(name, found, rebuild);
     };
     let functions = match btf::functions(&bytes) {
         Ok(functions) => functions,
         Err(error) => {
             let remedy = "nothing can be said about it beforehand; loading will tell";
-            return bad(name, Level::Mind, format!("/{file}: {error}"), remedy);
+            return mind(name, format!("/{file}: {error}"), remedy);
         }
     };
     let malformed: Vec<&str> = functions.malformed().collect();
@@ -151,11 +136,11 @@ fn types(root: &Root) -> Check {
         let remedy = "no sched_ext scheduler of any make can be loaded: kernels 7.1 and 7.2 that were \
                       built with dwarves (pahole) before 1.31 are like that; boot another kernel, or \
                       build this one with a newer dwarves";
-        return bad(name, Level::Blocks, found, remedy);
+        return blocks(name, found, remedy);
     }
     if !functions.public.contains_key(NEEDED) {
         let found = format!("the kernel's BTF does not have {NEEDED}");
-        return bad(name, Level::Blocks, found, rebuild);
+        return blocks(name, found, rebuild);
     }
     ok(name, format!("all {} functions of sched_ext are well formed", functions.public.len()))
 }
@@ -166,9 +151,8 @@ fn privileges(root: &Root) -> Check {
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let effective = effective.and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
     let Some(effective) = effective else {
-        return bad(
+        return mind(
             name,
-            Level::Mind,
             "/proc/self/status does not tell what this user may do",
             "mount /proc; loading needs root",
         );
@@ -179,9 +163,8 @@ fn privileges(root: &Root) -> Check {
     if missing.is_empty() {
         return ok(name, "this user may load BPF programs");
     }
-    bad(
+    blocks(
         name,
-        Level::Blocks,
         format!("this user may not load a scheduler (missing: {})", missing.join(", ")),
         "run it as root, outside of containers",
     )
@@ -191,11 +174,10 @@ fn privileges(root: &Root) -> Check {
 fn compiler(root: &Root) -> Check {
     let (name, file) = ("jit", "proc/sys/net/core/bpf_jit_enable");
     match root.number::<u32>(file) {
-        Some(0) => bad(
+        Some(0) => blocks(
             name,
-            Level::Blocks,
             "the kernel's compiler of BPF programs is switched off",
-            format!("switch it on: sysctl {}=1", "net.core.bpf_jit_enable"),
+            "switch it on: sysctl net.core.bpf_jit_enable=1",
         ),
         Some(_) => ok(name, "the kernel compiles BPF programs"),
         None => ok(name, format!("/{file} is not there; the kernel decides by itself")),
@@ -218,11 +200,10 @@ fn loaded(root: &Root) -> Check {
             Some(study) => format!("it belongs to the study of process {}", study.process),
             None => "unload it with: coretwin sched stop".to_owned(),
         };
-        return bad(name, Level::Blocks, format!("{NAME} is loaded already{holder}"), remedy);
+        return blocks(name, format!("{NAME} is loaded already{holder}"), remedy);
     }
-    bad(
+    blocks(
         name,
-        Level::Blocks,
         format!("another scheduler is loaded: {scheduler}"),
         "there can be one only; stop the program or the service that loaded it (scx.service, \
          scx_loader)",
@@ -238,9 +219,8 @@ fn core_scheduling(root: &Root, examiner: &Examiner<'_>) -> Check {
         Cookies::None { asked, refused: 0 } => {
             ok(name, format!("none of {asked} tasks has a core-scheduling cookie"))
         }
-        Cookies::None { asked, refused } => bad(
+        Cookies::None { asked, refused } => mind(
             name,
-            Level::Mind,
             format!(
                 "none of {asked} tasks has a core-scheduling cookie; {refused} others may not be asked"
             ),
@@ -253,9 +233,8 @@ fn core_scheduling(root: &Root, examiner: &Examiner<'_>) -> Check {
                 .map(|(process, name)| format!("{name} ({process})"))
                 .collect();
             let more = if processes.len() > listed.len() { ", …" } else { "" };
-            bad(
+            blocks(
                 name,
-                Level::Blocks,
                 format!(
                     "{tasks} tasks have core-scheduling cookies, of processes {}{more}",
                     listed.join(", ")
@@ -278,9 +257,8 @@ fn panics(root: &Root) -> Vec<Check> {
     let found = SETTINGS.iter().filter_map(|(setting, what)| {
         let value = root.number::<u32>(&format!("proc/sys/kernel/{setting}"))?;
         (value > 0).then(|| {
-            bad(
+            mind(
                 "panic",
-                Level::Mind,
                 format!(
                     "kernel.{setting} is {value}: {what}, before the watchdog of sched_ext ejects a \
                      scheduler that does it"
@@ -300,12 +278,11 @@ fn siblings(root: &Root) -> Check {
             let most = cores.iter().map(|(_, cpus)| cpus.len()).max().unwrap_or(0);
             ok(name, format!("{} cores, up to {most} CPUs each", cores.len()))
         }
-        Ok(_) => bad(
+        Ok(_) => mind(
             name,
-            Level::Mind,
             "no core shows two siblings: every queue has one CPU",
             "it runs, but there is nothing for it to do better; coretwin topology says more",
         ),
-        Err(error) => bad(name, Level::Mind, error.to_string(), "mount /sys"),
+        Err(error) => mind(name, error.to_string(), "mount /sys"),
     }
 }

@@ -6,7 +6,7 @@
 
 use super::State;
 use super::record::{self, Record};
-use crate::process::Group;
+use crate::process::{Group, pid};
 use crate::root::Root;
 use crate::smt::capture;
 use crate::smt::guard::Life;
@@ -14,7 +14,7 @@ use crate::smt::saved::Holder;
 use coretwin_base::simulation::core_queue::Options;
 use coretwin_base::study::arm::KERNEL;
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process, pidfd_send_signal};
+use rustix::process::{Signal, kill_process, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -33,26 +33,19 @@ const GLANCE: Duration = Duration::from_millis(5);
 /// Longest message of a keeper, in bytes.
 const ANSWER_MAX: u64 = 64 << 10;
 
-/// What a keeper says when it has tried to load.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// The scheduler is in charge.
     Loaded,
-    /// It is not, and why.
     Refused(String),
 }
 
-/// Why a keeper does not keep, or not end.
 #[derive(Debug, thiserror::Error)]
 pub enum KeeperError {
-    /// It cannot be started.
     #[error("{0}")]
     Start(crate::Error),
-    /// The scheduler cannot be loaded.
     #[error("{0}")]
     Refused(String),
-    /// It said nothing.
     #[error(
         "the process that loads core-queue gave no answer within {} s ({said}); look in the kernel log \
          (dmesg)",
@@ -62,23 +55,13 @@ pub enum KeeperError {
         /// What it wrote on standard error.
         said: String,
     },
-    /// Another scheduler is still in charge afterwards.
     #[error(
         "{scheduler} is still in charge though its process ended; look in the kernel log (dmesg), and \
          write S to /proc/sysrq-trigger to have the kernel unload it"
     )]
-    Stays {
-        /// Which.
-        scheduler: String,
-    },
-    /// It cannot be signalled.
+    Stays { scheduler: String },
     #[error("process {process}, which holds core-queue, cannot be ended: {cause}; try it as root")]
-    Signal {
-        /// Its id.
-        process: u32,
-        /// What the system said.
-        cause: std::io::Error,
-    },
+    Signal { process: u32, cause: std::io::Error },
 }
 
 /// A keeper that belongs to this process. Dropping it unloads.
@@ -91,7 +74,6 @@ pub struct Keeper {
 }
 
 /// The command of a keeper: for the study of that process id, or for nobody in particular.
-#[must_use]
 pub fn command(program: &Path, options: &Options, study: Option<u32>) -> Command {
     let mut command = Command::new(program);
     command.args(["sched", "keep"]);
@@ -105,10 +87,8 @@ pub fn command(program: &Path, options: &Options, study: Option<u32>) -> Command
 }
 
 impl Keeper {
-    /// Starts a keeper and waits until the scheduler is in charge.
-    ///
-    /// # Errors
-    /// [`KeeperError::Start`], [`KeeperError::Refused`] or [`KeeperError::Silent`]; then nothing is loaded.
+    /// Starts a keeper and waits until the scheduler is in charge. Errors: [`KeeperError::Start`],
+    /// [`KeeperError::Refused`] or [`KeeperError::Silent`]; then nothing is loaded.
     pub fn start(command: &mut Command) -> Result<Self, KeeperError> {
         let (group, pipes) = Group::start(command).map_err(KeeperError::Start)?;
         let mut keeper = Self { group, life: Some(pipes.stdin), complaints: pipes.stderr };
@@ -124,16 +104,11 @@ impl Keeper {
         }
     }
 
-    /// Its process id.
-    #[must_use]
     pub fn process(&self) -> u32 {
         self.group.id()
     }
 
     /// Unloads, and waits until the kernel's own scheduler is in charge.
-    ///
-    /// # Errors
-    /// [`KeeperError::Stays`].
     pub fn unload(mut self, root: &Root) -> Result<(), KeeperError> {
         self.end();
         settle(root)
@@ -154,9 +129,6 @@ impl Drop for Keeper {
 }
 
 /// Starts a keeper that outlives this process, and gives its id once the scheduler is in charge.
-///
-/// # Errors
-/// As [`Keeper::start`].
 pub fn detach(command: &mut Command) -> Result<u32, KeeperError> {
     let program = command.get_program().to_string_lossy().into_owned();
     command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -190,11 +162,8 @@ fn answer(output: impl Read + Send + 'static) -> Option<Answer> {
     serde_json::from_str(&receiver.recv_timeout(LOADING).ok()?).ok()
 }
 
-/// Ends the keeper of a record, and waits until the kernel's own scheduler is in charge: first asked,
-/// then killed.
-///
-/// # Errors
-/// [`KeeperError::Signal`] or [`KeeperError::Stays`].
+/// Ends the keeper of a record, and waits until the kernel's own scheduler is in charge: first
+/// asked, then killed.
 pub fn stop(root: &Root, record: &Record) -> Result<(), KeeperError> {
     end(root, &record.keeper, Life::of, &[Signal::TERM, Signal::KILL])?;
     settle(root)
@@ -222,7 +191,7 @@ fn end(
     signals: &[Signal],
 ) -> Result<(), KeeperError> {
     let process = keeper.process;
-    let pid = i32::try_from(process).ok().and_then(Pid::from_raw).ok_or(Errno::SRCH);
+    let pid = pid(process).ok_or(Errno::SRCH);
     for signal in signals {
         let sent = match life(root, keeper) {
             Life::Ended => break,
@@ -241,7 +210,6 @@ fn end(
     Ok(())
 }
 
-/// Waits until the kernel's own scheduler is in charge.
 fn settle(root: &Root) -> Result<(), KeeperError> {
     let started = Instant::now();
     loop {

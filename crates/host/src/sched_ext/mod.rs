@@ -18,7 +18,6 @@ use crate::root::Root;
 use coretwin_base::machine::scheduler;
 use serde::Serialize;
 
-/// The folder, below the root.
 const FOLDER: &str = "sys/kernel/sched_ext";
 
 /// sched_ext as it is now. Facts that this kernel does not tell are absent.
@@ -39,8 +38,6 @@ pub struct State {
 }
 
 impl State {
-    /// Reads it; none on a kernel without sched_ext.
-    #[must_use]
     pub fn read(root: &Root) -> Option<Self> {
         let number = |name: &str| root.number::<u64>(&format!("{FOLDER}/{name}"));
         Some(Self {
@@ -54,13 +51,11 @@ impl State {
     }
 
     /// The scheduler in charge, as an arm names it.
-    #[must_use]
     pub fn scheduler(&self) -> String {
         scheduler::in_charge(Some(&self.state), self.ops.as_deref())
     }
 
     /// The scheduler in charge of a machine, also of one whose kernel knows no other than its own.
-    #[must_use]
     pub fn in_charge(root: &Root) -> String {
         let state = Self::read(root);
         state.map_or_else(|| scheduler::in_charge(None, None), |state| state.scheduler())

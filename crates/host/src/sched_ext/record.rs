@@ -16,15 +16,11 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-/// The file, below the root.
 pub const FILE: &str = "run/coretwin/sched.json";
 
-/// What is known of a scheduler that was loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// Record version.
     pub schema: u32,
-    /// `/proc/sys/kernel/random/boot_id`.
     pub boot_id: String,
     /// The process that holds it; when that ends, the kernel's own scheduler takes over.
     pub keeper: Holder,
@@ -33,11 +29,8 @@ pub struct Record {
     pub study: Option<Holder>,
     /// When it was loaded, in UTC, `2026-01-31T12:00:00Z`.
     pub loaded_utc: String,
-    /// With which options.
     pub options: Options,
-    /// When the counters were read, in UTC.
     pub counted_utc: String,
-    /// What it counts, by name.
     #[serde(default)]
     pub counters: BTreeMap<String, u64>,
     /// The cores as it sees them, in its own order.
@@ -48,18 +41,13 @@ pub struct Record {
     pub ending: Option<Ending>,
 }
 
-/// What is the matter on a core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Core {
-    /// Its CPUs that are online.
     pub online: u32,
-    /// Its CPUs that run a task.
     pub running: u32,
-    /// Tasks that wait there.
     pub queued: u32,
 }
 
-/// How a loaded scheduler came to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ending {
     /// The kernel's number for the kind of end (`enum scx_exit_kind`, kernel/sched/ext.c).
@@ -71,13 +59,11 @@ pub struct Ending {
     pub reason: String,
     /// The kernel's words for this case; may be empty.
     pub message: String,
-    /// What that means, and what to do.
     pub explanation: String,
 }
 
 impl Record {
     /// A record of this process, for a study or for itself.
-    #[must_use]
     pub fn new(root: &Root, options: Options, study: Option<u32>, now_utc: String) -> Self {
         Self {
             schema: SCHEMA,
@@ -94,22 +80,17 @@ impl Record {
     }
 
     /// Whether its process still runs, in this boot.
-    #[must_use]
     pub fn is_kept(&self, root: &Root) -> bool {
         self.is_of_this_boot(root) && capture::is_alive(root, &self.keeper)
     }
 
-    /// Whether it is about this boot.
-    #[must_use]
     pub fn is_of_this_boot(&self, root: &Root) -> bool {
         capture::machine(root).boot_id == self.boot_id
     }
 }
 
-/// Reads the record; `None` if there is none.
-///
-/// # Errors
-/// [`Error::Read`], or [`Error::Content`] for what is no record.
+/// Reads the record; `None` if there is none. Errors: [`Error::Read`], or [`Error::Content`] for
+/// what is no record.
 pub fn read(root: &Root) -> Result<Option<Record>, Error> {
     let path = root.path(FILE);
     let text = match root.text(FILE) {
@@ -124,10 +105,6 @@ pub fn read(root: &Root) -> Result<Option<Record>, Error> {
     Ok(Some(record))
 }
 
-/// Replaces the record as a whole.
-///
-/// # Errors
-/// [`Error::Write`].
 pub fn write(root: &Root, record: &Record) -> Result<(), Error> {
     let path = root.path(FILE);
     let written = (|| {
@@ -137,10 +114,6 @@ pub fn write(root: &Root, record: &Record) -> Result<(), Error> {
     written.map_err(|cause| Error::Write { path, cause })
 }
 
-/// Removes the record; it need not be there.
-///
-/// # Errors
-/// [`Error::Write`].
 pub fn remove(root: &Root) -> Result<(), Error> {
     let path = root.path(FILE);
     match std::fs::remove_file(&path) {

@@ -12,9 +12,6 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 
 /// The machine as it is now, saved for this process. Nothing is written.
-///
-/// # Errors
-/// [`Error`] if the lists of CPUs cannot be read.
 pub fn capture(root: &Root) -> Result<SavedState, Error> {
     let (present, online) = present_and_online(root)?;
     let machine = machine(root);
@@ -35,7 +32,6 @@ pub fn capture(root: &Root) -> Result<SavedState, Error> {
     })
 }
 
-/// CPUs that exist, and CPUs that are online.
 pub(super) fn present_and_online(root: &Root) -> Result<(CpuSet, CpuSet), Error> {
     let needed = |name: &str| -> Result<CpuSet, Error> {
         let path = format!("{CPUS}/{name}");
@@ -51,13 +47,10 @@ fn now_utc() -> String {
 }
 
 /// The word of `smt/control`; none on a kernel without it.
-#[must_use]
 pub fn control(root: &Root) -> Option<SmtControl> {
     root.fact(CONTROL).map(|word| SmtControl::parse(&word))
 }
 
-/// What tells this machine and its boot from others.
-#[must_use]
 pub fn machine(root: &Root) -> Machine {
     let fact = |path: &str| root.fact(path).unwrap_or_else(|| "unknown".to_owned());
     Machine {
@@ -69,9 +62,7 @@ pub fn machine(root: &Root) -> Machine {
 }
 
 impl SavedState {
-    /// Whether the machine that runs now is the one, in the boot, that was saved.
-    ///
-    /// # Errors
+    /// Whether the machine that runs now is the one, in the boot, that was saved. Errors:
     /// [`SwitchError::OtherHost`] or [`SwitchError::OtherBoot`].
     pub fn check_machine(&self, root: &Root, slot: Slot) -> Result<(), SwitchError> {
         let here = machine(root);
@@ -93,7 +84,6 @@ impl SavedState {
 }
 
 /// Describes a process as a holder. A process that is gone started at 0.
-#[must_use]
 pub fn holder(root: &Root, process: u32) -> Holder {
     let command = root.text(&format!("proc/{process}/cmdline")).unwrap_or_default();
     let started_ticks = started_ticks(root, process).unwrap_or(0);
@@ -104,7 +94,6 @@ pub fn holder(root: &Root, process: u32) -> Holder {
 /// Whether a holder still runs: the process of that number started when it did and is no zombie. Where
 /// that cannot be told (no file descriptor is left, no memory), it is taken to run: its machine must
 /// not be put back under it.
-#[must_use]
 pub fn is_alive(root: &Root, holder: &Holder) -> bool {
     let text = match root.text(&format!("proc/{}/stat", holder.process)) {
         Ok(text) => text,
@@ -131,12 +120,10 @@ pub(super) fn cores(root: &Root) -> Vec<CpuSet> {
     cores
 }
 
-/// Interrupts whose affinity can be read.
 pub(super) fn interrupts(root: &Root) -> Vec<Interrupt> {
     root.numbered("proc/irq", "").into_iter().filter_map(|number| interrupt(root, number)).collect()
 }
 
-/// Where the CPUs of an interrupt are read and written.
 pub(super) fn affinity_file(number: u32) -> String {
     format!("proc/irq/{number}/smp_affinity_list")
 }
@@ -204,14 +191,12 @@ impl Cpuset {
     }
 }
 
-/// The tasks of a group of version 1.
 fn tasks_of(root: &Root, path: &str) -> Vec<TaskId> {
     let numbers = task_numbers(root, path).into_iter();
     let known = |task| Some(TaskId { task, started_ticks: started_ticks(root, task)? });
     numbers.filter_map(known).collect()
 }
 
-/// Their numbers.
 pub(super) fn task_numbers(root: &Root, path: &str) -> BTreeSet<u32> {
     let text = root.text(&format!("{path}/tasks")).unwrap_or_default();
     text.lines().filter_map(|line| line.trim().parse().ok()).collect()
@@ -267,8 +252,8 @@ pub(super) fn task(root: &Root, process: u32, task: u32) -> Option<Task> {
 pub(super) fn cpus_of_group(root: &Root, task: &Task) -> CpuSet {
     let folder = format!("proc/{}/task/{}", task.process, task.id.task);
     let groups = cgroup::Cgroups::of(root, &folder);
-    let list = groups.nearest(root, "cpuset", effective_file(1), effective_file(2));
-    let known = list.and_then(|(_, list)| CpuSet::parse(&list).ok());
+    let mut lists = groups.values(root, "cpuset", effective_file(1), effective_file(2));
+    let known = lists.next().and_then(|(_, list)| CpuSet::parse(&list).ok());
     known.or_else(|| Some(present_and_online(root).ok()?.1)).unwrap_or_default()
 }
 

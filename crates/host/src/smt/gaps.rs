@@ -19,15 +19,12 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Difference {
     /// What, such as `cpu3`, `interrupt 24 (nvme0q3)`, `cpuset /sys/fs/cgroup/jobs`.
     pub what: String,
-    /// How it was.
     pub saved: String,
-    /// How it is.
     pub now: String,
     /// The kernel places it and takes no wish: nothing is to be done.
     pub managed: bool,
 }
 
-/// A difference, and what would close it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Gap {
     pub(super) step: Step,
@@ -35,7 +32,6 @@ pub(super) struct Gap {
     pub(super) remedy: Remedy,
 }
 
-/// What closes a gap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Remedy {
     /// A write to a file.
@@ -49,9 +45,6 @@ pub(super) enum Remedy {
 }
 
 /// The gaps of one step, in the order in which they can be closed.
-///
-/// # Errors
-/// [`Error`] if the lists of CPUs cannot be read.
 pub(super) fn gaps(root: &Root, saved: &SavedState, step: Step) -> Result<Vec<Gap>, Error> {
     Ok(match step {
         Step::Control => control(root, saved).into_iter().collect(),

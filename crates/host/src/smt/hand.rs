@@ -23,9 +23,7 @@ fn cause(error: SwitchError) -> String {
 
 /// Switches by hand, under a guard while it is being done, and keeps the state before it for
 /// `coretwin smt restore`. A second change keeps the first state, so the undo goes back to the
-/// machine as it was before the first; a change that leads back there keeps nothing.
-///
-/// # Errors
+/// machine as it was before the first; a change that leads back there keeps nothing. Errors:
 /// [`SwitchError::InUse`] or [`SwitchError::LeftBehind`]; those of [`switch::apply`]; after a
 /// failure the machine is as it was before this change, or the error tells what is left to do.
 pub fn change(
@@ -60,7 +58,7 @@ pub fn change(
         Some(first) => saved::write(root, Slot::Hand, first.clone()).map(|_| ()),
         None => saved::remove(root, Slot::Hand),
     };
-    match switch::apply_as(&writer, root, kernel, &stored, target) {
+    match switch::apply(&writer, root, kernel, &stored, target) {
         Ok(mut applied) => {
             if restore::differences(root, &stored)?.is_empty() {
                 saved::remove(root, Slot::Hand)?;

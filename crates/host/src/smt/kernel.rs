@@ -3,32 +3,24 @@
 //! Reads go through [`Root`]; writes go through a [`Kernel`], so that a test can have a fake one
 //! that acts on a fake root as the kernel does (`fake::kernel`).
 
+use crate::process::pid;
 use crate::root::{CPUS, Root};
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use serde::Serialize;
 use std::io::{self, Write as _};
 
-/// Whoever carries out writes.
 pub trait Kernel: Send + Sync {
     /// Writes a text to a file of the kernel, in one call. The path is below the root.
-    ///
-    /// # Errors
-    /// What the kernel answered, with its errno.
     fn write(&self, path: &str, text: &str) -> io::Result<()>;
 
     /// Sets the CPUs a task (a thread, by its id) may use: sched_setaffinity(2).
-    ///
-    /// # Errors
-    /// What the kernel answered, with its errno.
     fn set_affinity(&self, task: u32, cpus: &CpuSet) -> io::Result<()>;
 }
 
-/// A write, as it is shown before it is done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Write {
     /// The file, with its leading `/`; or a system call.
     pub path: String,
-    /// The text.
     pub text: String,
     /// Done only if the writes before it did not bring that about already.
     pub if_needed: bool,
@@ -46,25 +38,14 @@ pub(super) fn online_file(cpu: CpuId) -> String {
     format!("{CPUS}/cpu{cpu}/online")
 }
 
-/// The kernel this program runs on.
 #[derive(Debug, Clone)]
-pub struct SystemKernel {
-    root: Root,
-}
-
-impl SystemKernel {
-    /// The kernel whose files are under this root.
-    #[must_use]
-    pub fn new(root: Root) -> Self {
-        Self { root }
-    }
-}
+pub struct SystemKernel(pub Root);
 
 impl Kernel for SystemKernel {
     fn write(&self, path: &str, text: &str) -> io::Result<()> {
         // The kernel reads a whole word from one call, and sees no call at all for an empty text.
         let text = format!("{}\n", text.trim_end());
-        let mut file = std::fs::OpenOptions::new().write(true).open(self.root.path(path))?;
+        let mut file = std::fs::OpenOptions::new().write(true).open(self.0.path(path))?;
         loop {
             match file.write(text.as_bytes()) {
                 Ok(_) => return Ok(()),
@@ -84,8 +65,7 @@ impl Kernel for SystemKernel {
             }
             mask.set(cpu);
         }
-        let task = i32::try_from(task).ok().and_then(rustix::process::Pid::from_raw);
-        let Some(task) = task else { return Err(io::ErrorKind::InvalidInput.into()) };
+        let Some(task) = pid(task) else { return Err(io::ErrorKind::InvalidInput.into()) };
         Ok(rustix::thread::sched_setaffinity(Some(task), &mask)?)
     }
 }
@@ -98,7 +78,7 @@ mod tests {
     #[test]
     fn a_word_is_written_whole_and_no_file_is_made() {
         let folder = tempfile::tempdir().expect("folder");
-        let kernel = SystemKernel::new(Root::at(folder.path()));
+        let kernel = SystemKernel(Root::at(folder.path()));
         let path = folder.path().join("control");
         std::fs::write(&path, "").expect("write");
         kernel.write("control", "off").expect("written");
@@ -114,7 +94,7 @@ mod tests {
     fn affinities_are_set_and_refused() {
         let root = Root::system();
         let own = affinity::mask(&root).expect("mask").expect("known");
-        let kernel = SystemKernel::new(root);
+        let kernel = SystemKernel(root);
         let task = rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs();
         kernel.set_affinity(task, &own).expect("as it is");
         kernel.set_affinity(task, &CpuSet::new()).expect_err("no CPU at all");

@@ -31,5 +31,4 @@ pub mod writer;
 
 pub use error::SwitchError;
 
-/// The control word.
 pub(crate) const CONTROL: &str = "sys/devices/system/cpu/smt/control";

@@ -23,16 +23,11 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 pub use super::gaps::Difference;
 
-/// What restoring gave.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Restored {
-    /// The control word before.
     pub control_before: Option<SmtControl>,
-    /// The control word after.
     pub control_after: Option<SmtControl>,
-    /// CPUs online before.
     pub online_before: CpuSet,
-    /// CPUs online after.
     pub online_after: CpuSet,
     /// What is still not as it was saved.
     pub differences: Vec<Difference>,
@@ -43,14 +38,10 @@ pub struct Restored {
 }
 
 impl Restored {
-    /// Whether nothing is left to do.
-    #[must_use]
     pub fn is_complete(&self) -> bool {
         self.left_to_do.is_empty()
     }
 
-    /// What came of it, as the end of a sentence.
-    #[must_use]
     pub fn sentence(&self) -> String {
         if self.is_complete() {
             "everything was put back as it was".to_owned()
@@ -61,9 +52,6 @@ impl Restored {
 }
 
 /// What differs now from the saved state. Reads only.
-///
-/// # Errors
-/// [`Error`] if the machine cannot be read.
 pub fn differences(root: &Root, saved: &SavedState) -> Result<Vec<Difference>, Error> {
     Ok(all_gaps(root, saved)?.into_iter().map(|gap| gap.difference).collect())
 }
@@ -75,9 +63,6 @@ fn all_gaps(root: &Root, saved: &SavedState) -> Result<Vec<Gap>, Error> {
 
 /// The writes that restoring would do, in order. Those after the control word are done only if it
 /// did not bring them about.
-///
-/// # Errors
-/// [`Error`] if the machine cannot be read.
 pub fn plan(root: &Root, saved: &SavedState) -> Result<Vec<Write>, Error> {
     let after_word = !gaps(root, saved, Step::Control)?.is_empty();
     let mut writes = Vec::new();
@@ -105,11 +90,8 @@ pub fn plan(root: &Root, saved: &SavedState) -> Result<Vec<Write>, Error> {
 }
 
 /// Restores the state in a slot and empties the slot, if nothing is left to do; else the state
-/// stays, to be tried again. `None` if the slot is empty: somebody else restored it.
-///
-/// # Errors
-/// As [`restore`], and those of [`saved::read`], [`SavedState::check_machine`] and
-/// [`saved::remove`].
+/// stays, to be tried again. `None` if the slot is empty: somebody else restored it. Errors: as
+/// [`restore`], and those of [`saved::read`], [`SavedState::check_machine`] and [`saved::remove`].
 pub fn restore_slot(
     root: &Root,
     kernel: &dyn Kernel,
@@ -128,28 +110,16 @@ pub(super) fn restore_stored(
     stored: &Stored,
 ) -> Result<Restored, SwitchError> {
     stored.check_machine(root, stored.slot())?;
-    let restored = restore_as(writer, root, kernel, stored)?;
+    let restored = restore(writer, root, kernel, stored)?;
     if restored.is_complete() {
         saved::remove(root, stored.slot())?;
     }
     Ok(restored)
 }
 
-/// Restores a state, step by step (`restore_order`). Goes on where it can, reads back, and
-/// tells what is left.
-///
-/// # Errors
-/// [`SwitchError::Lock`]; [`SwitchError::Host`] if the machine cannot be read.
-pub fn restore(
-    root: &Root,
-    kernel: &dyn Kernel,
-    saved: &SavedState,
-) -> Result<Restored, SwitchError> {
-    restore_as(&writer::wait(root)?, root, kernel, saved)
-}
-
-/// [`restore`] for one who may write already.
-pub(super) fn restore_as(
+/// Restores a state, step by step (`restore_order`). Goes on where it can, reads back, and tells
+/// what is left. Errors: [`SwitchError::Host`] if the machine cannot be read.
+pub(super) fn restore(
     _writer: &writer::Writer,
     root: &Root,
     kernel: &dyn Kernel,
@@ -180,13 +150,20 @@ pub(super) fn restore_as(
             std::thread::sleep(PAUSE);
         }
     }
-    let mut restored = report(root, left, &refusals)?;
-    restored.control_before = control_before;
-    restored.online_before = online_before;
-    Ok(restored)
+    let online_after = capture::present_and_online(root)?.1;
+    let (differences, left_to_do, warnings) = in_words(root, left, &refusals);
+    let control_after = capture::control(root);
+    Ok(Restored {
+        control_before,
+        control_after,
+        online_before,
+        online_after,
+        differences,
+        left_to_do,
+        warnings,
+    })
 }
 
-/// Does what a gap asks for.
 fn close(root: &Root, kernel: &dyn Kernel, gap: &Gap) -> std::io::Result<()> {
     match &gap.remedy {
         Remedy::Write { path, text } if gap.step == Step::Control => {
@@ -225,7 +202,6 @@ impl Gap {
         (self.step == Step::Cpusets && !is_told) || (self.step == Step::Tasks && is_told)
     }
 
-    /// What a user types to close it.
     fn by_hand(&self) -> String {
         match &self.remedy {
             Remedy::Write { path, text } => format!("echo {text} > /{path}"),
@@ -236,12 +212,12 @@ impl Gap {
     }
 }
 
-/// What is left, in words.
-fn report(
+/// What is left: the differences, what is to be done, what one should know.
+fn in_words(
     root: &Root,
     left: Vec<Gap>,
     refusals: &BTreeMap<String, std::io::Error>,
-) -> Result<Restored, Error> {
+) -> (Vec<Difference>, Vec<String>, Vec<String>) {
     let mut differences = Vec::new();
     let mut left_to_do = Vec::new();
     let mut warnings = Vec::new();
@@ -287,15 +263,5 @@ fn report(
     let at = usize::from(differences.first().is_some_and(|first| first.what == "smt/control"));
     let at = at.min(left_to_do.len());
     left_to_do.splice(at..at, grouped.collect::<Vec<_>>());
-    let control_after = capture::control(root);
-    let online_after = capture::present_and_online(root)?.1;
-    Ok(Restored {
-        control_before: control_after.clone(),
-        control_after,
-        online_before: online_after.clone(),
-        online_after,
-        differences,
-        left_to_do,
-        warnings,
-    })
+    (differences, left_to_do, warnings)
 }

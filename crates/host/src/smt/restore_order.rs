@@ -1,6 +1,5 @@
 //! The order in which a machine is put back: each step can succeed only after those before it.
 
-/// A part of restoring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Step {
     /// First, because while the word is `off` the kernel refuses siblings.
@@ -11,7 +10,6 @@ pub(super) enum Step {
     Cpusets,
     /// Tasks that the kernel moved out of a CPU set that had no CPU left.
     Members,
-    /// Interrupts.
     Interrupts,
     /// Affinities last: a task may not use what its CPU set does not have.
     Tasks,

@@ -12,15 +12,15 @@ use crate::root::Root;
 use coretwin_base::caps;
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::topology::SmtControl;
-use coretwin_base::schema::{NewerSchema, SCHEMA, check};
+use coretwin_base::schema::{SCHEMA, check};
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::Write;
 use std::ops::Deref;
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
-/// Where states are kept, under the root.
 pub const FOLDER: &str = "run/coretwin";
 
 /// Whose change a state undoes.
@@ -34,11 +34,8 @@ pub enum Slot {
 }
 
 impl Slot {
-    /// Both.
     pub const ALL: [Self; 2] = [Self::Study, Self::Hand];
 
-    /// Its word on the command line.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Study => "study",
@@ -46,20 +43,14 @@ impl Slot {
         }
     }
 
-    /// The slot of a word.
-    #[must_use]
     pub fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|slot| slot.name() == word)
     }
 
-    /// The file of its state, below the root.
-    #[must_use]
     pub fn file(self) -> String {
         format!("{FOLDER}/smt-{}.json", self.name())
     }
 
-    /// The file whose lock its guard holds, below the root.
-    #[must_use]
     pub fn guard_lock(self) -> String {
         format!("{FOLDER}/smt-{}.guard", self.name())
     }
@@ -68,20 +59,16 @@ impl Slot {
 /// Everything about a machine that switching SMT may change, and whose it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedState {
-    /// The machine and its boot.
     pub machine: Machine,
     /// When, in UTC, `2026-01-31T12:00:00Z`.
     pub taken_utc: String,
-    /// The process for which it was saved.
     pub holder: Holder,
     /// Whether the change is meant to outlive the holder.
     pub kept: bool,
     /// The word of `smt/control`; none on a kernel without it.
     pub control: Option<SmtControl>,
-    /// CPUs that exist.
     #[serde(with = "list")]
     pub present: CpuSet,
-    /// CPUs that are online.
     #[serde(with = "list")]
     pub online: CpuSet,
     /// CPUs that share a core, a list for each core as far as the kernel tells.
@@ -95,46 +82,36 @@ pub struct SavedState {
     pub tasks: Vec<Task>,
 }
 
-/// What tells a machine and its boot from others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// `/proc/sys/kernel/random/boot_id`.
     pub boot_id: String,
     /// `/etc/machine-id`, where there is one.
     pub machine_id: Option<String>,
-    /// Host name.
     pub host_name: String,
-    /// Kernel release.
     pub kernel_release: String,
 }
 
-/// The process that made a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// Process id.
     pub process: u32,
     /// When it started, in clock ticks after the boot: with the id, the identity of a process.
     pub started_ticks: u64,
-    /// Its command line.
     pub command_line: String,
 }
 
-/// An interrupt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interrupt {
-    /// Its number in `/proc/irq`.
     pub number: u32,
     /// Its users, as `/proc/irq/N` names them, joined by blanks: another name means another
     /// interrupt under the same number.
     pub name: String,
-    /// `smp_affinity_list`.
     #[serde(with = "list")]
     pub cpus: CpuSet,
     /// The kernel places it and takes no wish.
     pub managed: bool,
 }
 
-/// The CPU set of a control group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cpuset {
     /// The folder of the group, below the root.
@@ -144,7 +121,6 @@ pub struct Cpuset {
     /// `cpuset.cpus`: what was asked for. Empty in version 2: all of its parent.
     #[serde(with = "list")]
     pub cpus: CpuSet,
-    /// The CPUs it really has.
     #[serde(with = "list")]
     pub effective: CpuSet,
     /// `cpuset.cpus.partition`, version 2.
@@ -156,22 +132,16 @@ pub struct Cpuset {
 /// A task, told from a later one of the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TaskId {
-    /// Thread id.
     pub task: u32,
     /// When it started, in clock ticks after the boot.
     pub started_ticks: u64,
 }
 
-/// A task and its CPUs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// Which task.
     pub id: TaskId,
-    /// Its process.
     pub process: u32,
-    /// Its name.
     pub name: String,
-    /// `Cpus_allowed_list`.
     #[serde(with = "list")]
     pub cpus: CpuSet,
 }
@@ -184,8 +154,6 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Where it is.
-    #[must_use]
     pub fn slot(&self) -> Slot {
         self.slot
     }
@@ -204,10 +172,8 @@ struct Header {
     schema: u32,
 }
 
-/// Makes a state durable, instead of the one that was in the slot.
-///
-/// # Errors
-/// [`SwitchError::Save`]; then nothing may be changed.
+/// Makes a state durable, instead of the one that was in the slot. Errors: [`SwitchError::Save`];
+/// then nothing may be changed.
 pub fn write(root: &Root, slot: Slot, state: SavedState) -> Result<Stored, SwitchError> {
     let path = root.path(&slot.file());
     let fail = |cause: std::io::Error| SwitchError::Save { path: path.clone(), cause };
@@ -264,9 +230,6 @@ fn stranger(file: &File) -> std::io::Result<Option<String>> {
 
 /// The state in a slot; `None` if there is none. Whether it is of this machine and boot is checked
 /// by whoever would act on it ([`SavedState::check_machine`]).
-///
-/// # Errors
-/// [`SwitchError::Unreadable`], [`SwitchError::Torn`] or [`SwitchError::Newer`].
 pub fn read(root: &Root, slot: Slot) -> Result<Option<Stored>, SwitchError> {
     let path = root.path(&slot.file());
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -286,17 +249,10 @@ pub fn read(root: &Root, slot: Slot) -> Result<Option<Stored>, SwitchError> {
         Ok(Some(why)) => return Err(SwitchError::Torn { path, why }),
         Err(cause) => return Err(SwitchError::Unreadable { path, cause }),
     }
-    match parse(&text) {
-        Ok(state) => Ok(Some(Stored { slot, state })),
-        Err(Bad::Torn(why)) => Err(SwitchError::Torn { path, why }),
-        Err(Bad::Newer(newer)) => Err(SwitchError::Newer { path, newer }),
-    }
+    let state = parse(&text, path)?;
+    Ok(Some(Stored { slot, state }))
 }
 
-/// Removes the state of a slot; it need not be there.
-///
-/// # Errors
-/// [`SwitchError::Forget`].
 pub fn remove(root: &Root, slot: Slot) -> Result<(), SwitchError> {
     let path = root.path(&slot.file());
     match std::fs::remove_file(&path) {
@@ -315,22 +271,15 @@ fn render(state: &SavedState) -> serde_json::Result<String> {
     Ok(format!("{{\"schema\":{SCHEMA},\"checksum\":\"{sum:016x}\"{STATE}{state}}}\n"))
 }
 
-/// Why a text is no state.
-#[derive(Debug)]
-enum Bad {
-    Torn(String),
-    Newer(NewerSchema),
-}
-
-fn parse(bytes: &[u8]) -> Result<SavedState, Bad> {
-    let torn = |why: &str| Bad::Torn(why.to_owned());
+fn parse(bytes: &[u8], path: PathBuf) -> Result<SavedState, SwitchError> {
+    let torn = |why: &str| SwitchError::Torn { path: path.clone(), why: why.to_owned() };
     if bytes.is_empty() {
         return Err(torn("it is empty"));
     }
     let text = std::str::from_utf8(bytes).map_err(|_| torn("it is no text"))?;
     let header: Header =
         serde_json::from_str(text).map_err(|error| torn(&format!("it is cut off: {error}")))?;
-    check(header.schema).map_err(Bad::Newer)?;
+    check(header.schema).map_err(|newer| SwitchError::Newer { path: path.clone(), newer })?;
     let (head, rest) = text.split_once(STATE).ok_or_else(|| torn("it holds no state"))?;
     let state = rest.trim_end().strip_suffix('}').ok_or_else(|| torn("it has no end"))?;
     let sum = format!("\"checksum\":\"{:016x}\"", checksum(state.as_bytes()));
@@ -361,7 +310,6 @@ mod list {
     }
 }
 
-/// Several of them.
 mod lists {
     use coretwin_base::machine::cpu_set::CpuSet;
     use serde::{Deserialize, Deserializer, Serializer, de::Error};

@@ -11,49 +11,43 @@ use coretwin_base::machine::ways::Exposure;
 const FOLDER: &str = "sys/devices/system/cpu/vulnerabilities";
 
 /// What a phrase of the kernel says of siblings; the first that is found in a text counts.
-const PHRASES: [(&str, bool, &str); 10] = [
+const PHRASES: [(&[&str], bool, &str); 9] = [
     (
-        "SMT vulnerable",
+        &["SMT vulnerable"],
         true,
         "a program on one CPU of a core can spy on the program on its sibling; without SMT it \
          cannot",
     ),
     (
-        "SMT Host state unknown",
+        &["SMT Host state unknown"],
         true,
         "only the host knows whether somebody else's program runs on the sibling of one of these \
          CPUs",
     ),
     (
-        "SMT enabled with STIBP protection",
+        &["SMT enabled with STIBP protection", "STIBP: always-on"],
         true,
         "STIBP keeps siblings apart and costs speed that would come back without SMT",
     ),
     (
-        "STIBP: always-on",
-        true,
-        "STIBP keeps siblings apart and costs speed that would come back without SMT",
-    ),
-    (
-        "STIBP: forced",
+        &["STIBP: forced"],
         true,
         "STIBP keeps siblings apart for every program and costs speed that would come back without \
          SMT",
     ),
     (
-        "STIBP: conditional",
+        &["STIBP: conditional"],
         true,
         "programs that ask for it are kept apart from their sibling by STIBP, the others are not; \
          without SMT nobody needs it",
     ),
-    ("SMT mitigated", false, "siblings are guarded as well; SMT changes nothing"),
-    ("SMT disabled", false, "no sibling runs, so none can spy; with SMT on this may change"),
-    ("STIBP: disabled", false, "STIBP is not in force"),
-    ("SMT", true, "the kernel's words speak of SMT; read them"),
+    (&["SMT mitigated"], false, "siblings are guarded as well; SMT changes nothing"),
+    (&["SMT disabled"], false, "no sibling runs, so none can spy; with SMT on this may change"),
+    (&["STIBP: disabled"], false, "STIBP is not in force"),
+    (&["SMT"], true, "the kernel's words speak of SMT; read them"),
 ];
 
 /// The vulnerabilities whose text speaks of siblings, in order of name.
-#[must_use]
 pub fn read(root: &Root) -> Vec<Exposure> {
     let texts = root.names(FOLDER).into_iter().filter_map(|name| {
         let text = root.fact(&format!("{FOLDER}/{name}"))?;
@@ -63,7 +57,8 @@ pub fn read(root: &Root) -> Vec<Exposure> {
 }
 
 fn exposure(name: String, text: String) -> Option<Exposure> {
-    let (_, smt_matters, meaning) = PHRASES.iter().find(|(phrase, ..)| text.contains(phrase))?;
+    let is_said = |phrases: &[&str]| phrases.iter().any(|phrase| text.contains(phrase));
+    let (_, smt_matters, meaning) = PHRASES.iter().find(|(phrases, ..)| is_said(phrases))?;
     Some(Exposure { name, text, smt_matters: *smt_matters, meaning: (*meaning).to_owned() })
 }
 

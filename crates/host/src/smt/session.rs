@@ -21,9 +21,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Saves the machine for this process and starts the guard. Nothing is changed yet.
-    ///
-    /// # Errors
+    /// Saves the machine for this process and starts the guard. Nothing is changed yet. Errors:
     /// [`SwitchError::NotSwitchable`]; [`SwitchError::InUse`] or [`SwitchError::LeftBehind`] if the
     /// slot is not empty; those of [`saved::read`]; [`SwitchError::Save`]; [`SwitchError::Guard`];
     /// [`SwitchError::Lock`]; [`SwitchError::Host`].
@@ -44,44 +42,32 @@ impl Session {
         Ok(Self { root: root.clone(), kernel, guardian, stored, open: true })
     }
 
-    /// The machine as it was when the study began.
-    #[must_use]
     pub fn saved(&self) -> &SavedState {
         &self.stored
     }
 
     /// In what the guard is weaker than it should be, a sentence each.
-    #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         self.guardian.warnings()
     }
 
     /// Moves the switch, after making sure that the state is on disk and that a guard lives. On
     /// failure the machine is as it was found, or the error tells what is left to do.
-    ///
-    /// # Errors
-    /// Those of [`switch::apply`], and [`SwitchError::Guard`].
     pub fn apply(&mut self, target: Target) -> Result<Applied, SwitchError> {
         let writer = writer::wait(&self.root)?;
         // In this order, so that a guard that is about to end finds the state.
         switch::keep_durable(&self.root, &self.stored)?;
         self.guardian.ensure(&self.root, Slot::Study)?;
-        switch::apply_as(&writer, &self.root, &*self.kernel, &self.stored, target)
+        switch::apply(&writer, &self.root, &*self.kernel, &self.stored, target)
     }
 
     /// Puts the machine back as it was found; the session goes on.
-    ///
-    /// # Errors
-    /// Those of [`restore::restore`].
     pub fn as_found(&mut self) -> Result<Restored, SwitchError> {
-        restore::restore(&self.root, &*self.kernel, &self.stored)
+        restore::restore(&writer::wait(&self.root)?, &self.root, &*self.kernel, &self.stored)
     }
 
     /// Puts the machine back as it was found and empties the slot, upon which the guard ends. If
     /// something is left to do the state stays, for `coretwin smt restore`.
-    ///
-    /// # Errors
-    /// Those of [`restore::restore`] and [`saved::remove`].
     pub fn close(mut self) -> Result<Restored, SwitchError> {
         self.end()
     }
@@ -90,7 +76,7 @@ impl Session {
     fn end(&mut self) -> Result<Restored, SwitchError> {
         self.open = false;
         let writer = writer::wait(&self.root)?;
-        let restored = restore::restore_as(&writer, &self.root, &*self.kernel, &self.stored)?;
+        let restored = restore::restore(&writer, &self.root, &*self.kernel, &self.stored)?;
         if restored.is_complete() {
             saved::remove(&self.root, Slot::Study)?;
         }

@@ -1,7 +1,7 @@
 //! Changes the switch, after the state before it is on disk.
 
 use super::kernel::{Kernel, Write, online_file};
-use super::restore::{self, restore_as, write_word};
+use super::restore::{self, write_word};
 use super::restore_order::Step;
 use super::saved::{self, SavedState, Slot, Stored};
 use super::target::Target;
@@ -10,25 +10,18 @@ use crate::{Error, root::Root, topology};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::topology::SmtControl;
 
-/// What a change gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
-    /// The control word before.
     pub control_before: Option<SmtControl>,
-    /// The control word after.
     pub control_after: Option<SmtControl>,
-    /// CPUs online before.
     pub online_before: CpuSet,
-    /// CPUs online after.
     pub online_after: CpuSet,
     /// What one should know, in sentences.
     pub warnings: Vec<String>,
 }
 
-/// Whether the switch can be used here at all.
-///
-/// # Errors
-/// [`SwitchError::NotSwitchable`] with what would help; [`SwitchError::Host`].
+/// Whether the switch can be used here at all. Errors: [`SwitchError::NotSwitchable`] with what
+/// would help; [`SwitchError::Host`].
 pub(crate) fn check_possible(root: &Root) -> Result<(), SwitchError> {
     let smt = topology::read(root)?.smt;
     if smt.switchable { Ok(()) } else { Err(SwitchError::NotSwitchable { why: smt.why }) }
@@ -36,9 +29,6 @@ pub(crate) fn check_possible(root: &Root) -> Result<(), SwitchError> {
 
 /// The writes of a change from the machine as it is now, in order. `saved`: the state to which the
 /// undo goes, which need not be on disk yet.
-///
-/// # Errors
-/// [`Error`] if the machine cannot be read.
 pub fn plan(root: &Root, saved: &SavedState, target: Target) -> Result<Vec<Write>, Error> {
     if target == Target::On && is_on(saved) {
         return restore::plan(root, saved);
@@ -56,7 +46,6 @@ pub fn plan(root: &Root, saved: &SavedState, target: Target) -> Result<Vec<Write
     Ok(writes)
 }
 
-/// Whether the word says already what is asked for.
 fn is_there(root: &Root, target: Target) -> bool {
     let is_word = !matches!(target, Target::Level(_));
     is_word && capture::control(root).is_some_and(|word| target.reached(&word))
@@ -64,24 +53,11 @@ fn is_there(root: &Root, target: Target) -> bool {
 
 /// Switches. `on` brings back the CPUs that were online when the state was saved; if SMT was off
 /// then, every thread of each core that was in use. On failure the machine is put back: as saved
-/// for a study, as it was before this change for one by hand.
-///
-/// # Errors
-/// [`SwitchError::Refused`] with what the kernel said and what putting back gave;
-/// [`SwitchError::NotSwitchable`]; [`SwitchError::Save`] if the state has vanished and cannot be
-/// written again; [`SwitchError::Lock`]; [`SwitchError::Host`].
+/// for a study, as it was before this change for one by hand. Errors: [`SwitchError::Refused`] with
+/// what the kernel said and what putting back gave; [`SwitchError::NotSwitchable`];
+/// [`SwitchError::Save`] if the state has vanished and cannot be written again;
+/// [`SwitchError::Host`].
 pub fn apply(
-    root: &Root,
-    kernel: &dyn Kernel,
-    saved: &Stored,
-    target: Target,
-) -> Result<Applied, SwitchError> {
-    let writer = writer::wait(root)?;
-    apply_as(&writer, root, kernel, saved, target)
-}
-
-/// [`apply`] for one who may write already.
-pub(super) fn apply_as(
     writer: &writer::Writer,
     root: &Root,
     kernel: &dyn Kernel,
@@ -97,7 +73,7 @@ pub(super) fn apply_as(
     let control_before = capture::control(root);
     let online_before = capture::present_and_online(root)?.1;
     let done = if target == Target::On && is_on(stored) {
-        let restored = restore_as(writer, root, kernel, stored)?;
+        let restored = restore::restore(writer, root, kernel, stored)?;
         if !restored.is_complete() && before.is_none() {
             let why = "not every CPU and what hangs on it came back".to_owned();
             return Err(SwitchError::Refused { target, why, restored: Box::new(restored) });
@@ -108,7 +84,7 @@ pub(super) fn apply_as(
     };
     if let Err(why) = done {
         let undo = before.as_ref().unwrap_or(stored);
-        let restored = Box::new(restore_as(writer, root, kernel, undo)?);
+        let restored = Box::new(restore::restore(writer, root, kernel, undo)?);
         return Err(SwitchError::Refused { target, why, restored });
     }
     let online_after = capture::present_and_online(root)?.1;

@@ -4,10 +4,8 @@ use coretwin_base::machine::topology::SmtControl;
 use std::fmt;
 use std::str::FromStr;
 
-/// A position of the switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// One thread per core.
     Off,
     /// Every thread of every core that was in use. CPUs that were offline by hand stay offline.
     On,
@@ -19,14 +17,12 @@ pub enum Target {
 impl Target {
     /// The word that is written to `smt/control` (Documentation/ABI/testing/
     /// sysfs-devices-system-cpu).
-    #[must_use]
     pub fn word(self) -> String {
         self.to_string()
     }
 
     /// Whether a control word says that this was reached. A level of 1 reads back as `off`, the
     /// largest as `on`.
-    #[must_use]
     pub fn reached(self, control: &SmtControl) -> bool {
         match (self, control) {
             (Self::Off, SmtControl::Off) | (Self::On, SmtControl::On) => true,
@@ -48,7 +44,6 @@ impl fmt::Display for Target {
     }
 }
 
-/// A text that is no position of the switch.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is no position of the SMT switch; write on, off or a number of threads per core")]
 pub struct BadTarget(pub String);

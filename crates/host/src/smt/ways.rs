@@ -15,35 +15,31 @@ const BOOT_OPTION: &str = "nosmt";
 
 /// Which ways are open. Core scheduling is asked for by a system call that the caller makes:
 /// `Err` says why the kernel refused.
-#[must_use]
 pub fn read(root: &Root, topology: &Topology, core_scheduling: Result<(), String>) -> Ways {
     let smt = &topology.smt;
+    let switch = match smt.switchable {
+        true => "sudo coretwin smt off, and coretwin smt restore to undo it; in a study: --switch",
+        false => &smt.why,
+    };
     Ways {
-        switch: Way {
-            available: smt.switchable,
-            why: if smt.switchable {
-                "sudo coretwin smt off, and coretwin smt restore to undo it; in a study: --switch"
-                    .to_owned()
-            } else {
-                smt.why.clone()
-            },
-        },
+        switch: way(smt.switchable, switch),
         boot: boot(root, topology),
         core_scheduling: match core_scheduling {
-            Ok(()) => Way {
-                available: true,
-                why:
-                    "SMT stays on, siblings run only tasks with the same cookie; in a study: --arm \
-                      core-sched"
-                        .to_owned(),
-            },
-            Err(why) => Way { available: false, why },
+            Ok(()) => way(
+                true,
+                "SMT stays on, siblings run only tasks with the same cookie; in a study: --arm \
+                 core-sched",
+            ),
+            Err(why) => way(false, why),
         },
     }
 }
 
+fn way(available: bool, why: impl Into<String>) -> Way {
+    Way { available, why: why.into() }
+}
+
 /// The words of this boot's command line that keep SMT off.
-#[must_use]
 pub(crate) fn boot_words(root: &Root) -> Vec<String> {
     let line = root.fact("proc/cmdline").unwrap_or_default();
     let holds_option = |word: &str| {
@@ -56,47 +52,45 @@ pub(crate) fn boot_words(root: &Root) -> Vec<String> {
 }
 
 fn boot(root: &Root, topology: &Topology) -> Way {
-    let closed = |why: &str| Way { available: false, why: why.to_owned() };
     let words = boot_words(root);
     if !words.is_empty() {
-        return Way {
-            available: true,
-            why: format!(
-                "this boot has {} on its command line; in a study this boot is an arm: --arm \
-                 boot:LABEL",
-                words.join(" ")
+        let words = words.join(" ");
+        return way(
+            true,
+            format!(
+                "this boot has {words} on its command line; in a study this boot is an arm: --arm \
+                 boot:LABEL"
             ),
-        };
+        );
     }
-    match &topology.smt.control {
+    let (available, why) = match &topology.smt.control {
         Some(SmtControl::NotSupported) => {
-            closed("no SMT to go without is visible: the kernel sees one CPU on each core")
+            (false, "no SMT to go without is visible: the kernel sees one CPU on each core")
         }
-        Some(SmtControl::ForceOff) => closed(
+        Some(SmtControl::ForceOff) => (
+            false,
             "SMT is off for good already, by a word that this boot's command line does not show",
         ),
         _ if topology.threads_per_core_max.is_some_and(|most| most < 2) => {
-            closed("no SMT to go without is visible: no core shows a second CPU")
+            (false, "no SMT to go without is visible: no core shows a second CPU")
         }
-        Some(SmtControl::NotImplemented) => closed(
+        Some(SmtControl::NotImplemented) => (
+            false,
             "this kernel or architecture does not know nosmt; switch SMT off in the firmware \
              instead",
         ),
-        None => Way {
-            available: true,
-            why: "kernels before 4.19 do not know nosmt; switch SMT off in the firmware, and boot"
-                .to_owned(),
-        },
-        Some(_) => Way {
-            available: true,
-            why: "add nosmt to the kernel's command line and boot; in a study: --arm boot:LABEL"
-                .to_owned(),
-        },
-    }
+        None => (
+            true,
+            "kernels before 4.19 do not know nosmt; switch SMT off in the firmware, and boot",
+        ),
+        Some(_) => {
+            (true, "add nosmt to the kernel's command line and boot; in a study: --arm boot:LABEL")
+        }
+    };
+    way(available, why)
 }
 
 /// What SMT costs here, and the ways without it.
-#[must_use]
 pub fn without_smt(
     root: &Root,
     topology: &Topology,

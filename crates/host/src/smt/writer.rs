@@ -13,9 +13,6 @@ pub struct Writer {
 }
 
 /// Waits for the right to change the machine.
-///
-/// # Errors
-/// [`SwitchError::Lock`].
 pub fn wait(root: &Root) -> Result<Writer, SwitchError> {
     let path = root.path(&format!("{FOLDER}/smt.writer"));
     let locked = (|| {

@@ -6,7 +6,6 @@ use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::machine::topology::SmtControl;
 use std::collections::BTreeMap;
 
-/// Where one CPU sits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) cpu: CpuId,
@@ -127,7 +126,6 @@ fn disagreements(places: &mut BTreeMap<CpuId, Place>) -> Vec<String> {
     doubts
 }
 
-/// Node of each online CPU, from the nodes' lists.
 fn nodes(root: &Root) -> BTreeMap<CpuId, u32> {
     let mut nodes = BTreeMap::new();
     for node in root.numbered("sys/devices/system/node", "node") {

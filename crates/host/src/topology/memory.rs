@@ -65,31 +65,15 @@ fn parse(text: &str, machine: &str, source: &str) -> Option<BTreeMap<CpuId, Plac
     let mut places = BTreeMap::new();
     for line in lines {
         let words: Vec<&str> = line.split(' ').collect();
-        let [
-            "cpu",
-            cpu,
-            "package",
-            package,
-            "node",
-            node,
-            "core_id",
-            core,
-            "cluster",
-            cluster,
-            "siblings",
-            siblings,
-        ] = words[..]
-        else {
-            return None;
-        };
-        let cpu = CpuId(cpu.parse().ok()?);
-        let siblings = CpuSet::parse(siblings).ok()?;
+        let value = |name| Some(words.chunks_exact(2).find(|pair| pair[0] == name)?[1]);
+        let cpu = CpuId(value("cpu")?.parse().ok()?);
+        let siblings = CpuSet::parse(value("siblings")?).ok()?;
         let place = Place {
             cpu,
-            package: package.parse().ok()?,
-            node: node.parse().ok()?,
-            core_id: core.parse().ok(),
-            cluster: cluster.parse().ok(),
+            package: value("package")?.parse().ok()?,
+            node: value("node")?.parse().ok()?,
+            core_id: value("core_id")?.parse().ok(),
+            cluster: value("cluster")?.parse().ok(),
             siblings: siblings.contains(cpu).then_some(siblings)?,
             source: Some(source.to_owned()),
         };

@@ -15,6 +15,7 @@ mod visibility;
 
 use memory::SYSTEM_STATE;
 pub use memory::state_folder;
+pub(crate) use smt::{FORCED_OFF, READ_ONLY};
 
 use crate::Error;
 use crate::cpuinfo::{self, Parsed};
@@ -27,10 +28,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Reads the topology. Siblings of offline CPUs are taken from the system's state folder
-/// (`/var/lib/coretwin`) if they were remembered there; nothing is written.
-///
-/// # Errors
-/// [`Error`] if no file tells which CPUs there are, or the list of them is no CPU list.
+/// (`/var/lib/coretwin`) if they were remembered there; nothing is written. Errors: [`Error`] if no
+/// file tells which CPUs there are, or the list of them is no CPU list.
 pub fn read(root: &Root) -> Result<Topology, Error> {
     read_with(root, &root.path(SYSTEM_STATE))
 }
@@ -38,9 +37,6 @@ pub fn read(root: &Root) -> Result<Topology, Error> {
 /// Reads the topology with the siblings remembered in a state folder (see [`state_folder`]), and
 /// when every CPU is online remembers them there. That the folder cannot be written is no error:
 /// remembering is a convenience.
-///
-/// # Errors
-/// As [`read`].
 pub fn read_and_remember(root: &Root, state: &Path) -> Result<Topology, Error> {
     let topology = read_with(root, state)?;
     let _ = memory::store(state, &topology);

@@ -5,6 +5,11 @@ use crate::user;
 use coretwin_base::machine::topology::{Smt, SmtControl};
 use std::collections::BTreeMap;
 
+pub(crate) const FORCED_OFF: &str = "SMT is forced off until the next boot; boot without nosmt=force (or the mitigation that forces \
+     it, such as l1tf=full,force)";
+pub(crate) const READ_ONLY: &str = "/sys is mounted read-only, as in most containers; run it on the host, or in a privileged \
+     container";
+
 /// Reads `smt/control` and `smt/active`, and finds out whether a write would be let through.
 pub(super) fn read(root: &Root, hypervisor: Option<&str>) -> Smt {
     let control = root.fact(&format!("{CPUS}/smt/control")).map(|word| SmtControl::parse(&word));
@@ -26,11 +31,7 @@ fn refusal(root: &Root, control: Option<&SmtControl>, hypervisor: Option<&str>) 
              switch SMT in the firmware, or use the arm one-per-core"
                 .to_owned(),
         ),
-        Some(SmtControl::ForceOff) => Some(
-            "SMT is forced off until the next boot; boot without nosmt=force (or the mitigation \
-             that forces it, such as l1tf=full,force)"
-                .to_owned(),
-        ),
+        Some(SmtControl::ForceOff) => Some(FORCED_OFF.to_owned()),
         Some(SmtControl::NotSupported) => Some(match hypervisor {
             Some(name) => format!(
                 "the hypervisor ({name}) shows no SMT to this machine; ask for a virtual machine \
@@ -57,15 +58,13 @@ fn not_writable(root: &Root) -> Option<String> {
     if user::effective_user(root).is_some_and(|user| user != 0) {
         return Some("only root may write smt/control; run it with sudo".to_owned());
     }
-    let read_only = "/sys is mounted read-only, as in most containers; run it on the host, or in a \
-                     privileged container";
     if sysfs_is_read_only(&root.text("proc/self/mountinfo").unwrap_or_default()) {
-        return Some(read_only.to_owned());
+        return Some(READ_ONLY.to_owned());
     }
     let control = root.path(&format!("{CPUS}/smt/control"));
     match rustix::fs::access(&control, rustix::fs::Access::WRITE_OK) {
         Ok(()) => None,
-        Err(rustix::io::Errno::ROFS) => Some(read_only.to_owned()),
+        Err(rustix::io::Errno::ROFS) => Some(READ_ONLY.to_owned()),
         Err(error) => Some(format!(
             "smt/control cannot be written, though this user is root ({error}); run it outside \
              the container or user namespace"

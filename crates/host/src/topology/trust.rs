@@ -126,7 +126,6 @@ pub(super) fn contradictions(
     found
 }
 
-/// The verdict, in a word and a sentence.
 pub(super) fn judge(hypervisor: Option<&str>, doubts: &[String]) -> (Trust, String) {
     let doubts = doubts.join("; ");
     match hypervisor {

@@ -27,7 +27,7 @@ pub(super) fn read(
     // parent's by the kernel itself.
     let cpuset = ["cpuset.effective_cpus", "cpuset.cpus"]
         .into_iter()
-        .find_map(|file| cgroups.nearest(root, "cpuset", file, "cpuset.cpus.effective"));
+        .find_map(|file| cgroups.values(root, "cpuset", file, "cpuset.cpus.effective").next());
     if let Some((folder, text)) = cpuset
         && let Ok(cpus) = CpuSet::parse(&text)
         && !online.is_subset(&cpus)

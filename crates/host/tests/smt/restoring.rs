@@ -5,14 +5,16 @@ use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_host::fake::kernel::Release;
 use coretwin_host::smt::kernel::Kernel;
 use coretwin_host::smt::restore::{Restored, differences, plan, restore_slot};
-use coretwin_host::smt::saved::Slot;
-use coretwin_host::smt::switch;
+use coretwin_host::smt::saved::{Slot, Stored};
 use coretwin_host::smt::target::Target;
+use coretwin_host::smt::{switch, writer};
 use std::collections::BTreeSet;
 
-fn off(machine: &Machine) {
+fn off(machine: &Machine) -> Stored {
     let stored = machine.save(Slot::Study);
-    switch::apply(&machine.root, &*machine.kernel, &stored, Target::Off).expect("off");
+    let writer = writer::wait(&machine.root).expect("alone");
+    switch::apply(&writer, &machine.root, &*machine.kernel, &stored, Target::Off).expect("off");
+    stored
 }
 
 fn restore(machine: &Machine) -> Restored {
@@ -159,8 +161,7 @@ fn restoring_twice_is_restoring_once_also_at_the_same_time() {
 #[test]
 fn a_plan_lists_the_writes_in_their_order_and_writes_nothing() {
     let machine = Machine::boot("offline-by-hand", release("6.12"));
-    let stored = machine.save(Slot::Study);
-    switch::apply(&machine.root, &*machine.kernel, &stored, Target::Off).expect("off");
+    let stored = off(&machine);
     let writes = machine.kernel.log().len();
     let planned = plan(&machine.root, &stored).expect("plan");
     let lines: Vec<String> = planned
@@ -186,8 +187,7 @@ fn a_plan_lists_the_writes_in_their_order_and_writes_nothing() {
 #[test]
 fn groups_get_their_cpus_back_parents_first() {
     let machine = Machine::furnished("server-halves", release("5.10"));
-    let stored = machine.save(Slot::Study);
-    switch::apply(&machine.root, &*machine.kernel, &stored, Target::Off).expect("off");
+    let stored = off(&machine);
     let planned = plan(&machine.root, &stored).expect("plan");
     let at = |end: &str| planned.iter().position(|write| write.path.ends_with(end)).expect(end);
     assert!(at("/smt/control") < at("/cpu16/online"));

@@ -28,10 +28,8 @@ pub const TIME_MAX: Duration = Duration::from_secs(2);
 /// How long a stop may take to be noticed.
 const NOTICE: Duration = Duration::from_millis(100);
 
-/// A listening thread.
 #[derive(Debug)]
 pub struct Endpoint {
-    /// Where it listens.
     pub address: SocketAddr,
     text: Arc<Mutex<Arc<str>>>,
     stop: Arc<AtomicBool>,
@@ -39,9 +37,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Listens and serves until it is dropped. Before the first window the answer is 503.
-    ///
-    /// # Errors
+    /// Listens and serves until it is dropped. Before the first window the answer is 503. Errors:
     /// [`Error::Listen`] if the address is taken or not this machine's.
     pub fn start(address: SocketAddr) -> Result<Self, Error> {
         let fail = |cause| Error::Listen { address, cause };
@@ -65,7 +61,6 @@ impl Endpoint {
         Ok(Self { address, text, stop, thread: Some(thread) })
     }
 
-    /// Serves this text from now on.
     pub fn publish(&self, text: String) {
         *self.text.lock().unwrap_or_else(PoisonError::into_inner) = Arc::from(text);
     }
@@ -97,13 +92,6 @@ struct Connection {
     written: usize,
 }
 
-/// Whether a connection goes on.
-#[derive(PartialEq, Eq)]
-enum Next {
-    Wait,
-    Close,
-}
-
 impl Server {
     fn serve(mut self) {
         while !self.stop.load(Ordering::Relaxed) {
@@ -112,9 +100,8 @@ impl Server {
             let text = &self.text;
             let text = || Arc::clone(&text.lock().unwrap_or_else(PoisonError::into_inner));
             let now = Instant::now();
-            self.connections.retain_mut(|connection| {
-                now < connection.until && connection.step(&text) == Next::Wait
-            });
+            self.connections
+                .retain_mut(|connection| now < connection.until && connection.goes_on(&text));
         }
     }
 
@@ -164,9 +151,7 @@ impl Server {
             }
         }
     }
-}
 
-impl Server {
     /// Which connection loses its place: of the address that has the most, the oldest, those before
     /// all others that have their answer, and then those that have sent nothing.
     fn dispensable(&self) -> usize {
@@ -189,46 +174,43 @@ impl Connection {
         self.answer.as_ref().is_some_and(|answer| self.written >= answer.len())
     }
 
-    fn step(&mut self, text: &dyn Fn() -> Arc<str>) -> Next {
-        if self.answer.is_none() && self.read(text) == Next::Close {
-            return Next::Close;
+    /// Does what can be done now; whether there is more to come.
+    fn goes_on(&mut self, text: &dyn Fn() -> Arc<str>) -> bool {
+        if self.answer.is_none() && !self.read(text) {
+            return false;
         }
-        let Some(answer) = &self.answer else { return Next::Wait };
+        let Some(answer) = &self.answer else { return true };
         while self.written < answer.len() {
             match self.stream.write(&answer[self.written..]) {
-                Ok(0) => return Next::Close,
+                Ok(0) => return false,
                 Ok(count) => self.written += count,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Next::Wait,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Next::Close,
+                Err(error) => return error.kind() == ErrorKind::WouldBlock,
             }
         }
         // Closing with unread bytes would reset the connection and could take the answer with it, so
         // the other side closes first, or its time ends.
         let _ = self.stream.shutdown(std::net::Shutdown::Write);
-        let mut rest = [0; 1024];
-        match self.stream.read(&mut rest) {
-            Ok(0) => Next::Close,
-            Ok(_) => Next::Wait,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Next::Wait,
-            Err(_) => Next::Close,
+        match self.stream.read(&mut [0; 1024]) {
+            Ok(count) => count > 0,
+            Err(error) => error.kind() == ErrorKind::WouldBlock,
         }
     }
 
-    fn read(&mut self, text: &dyn Fn() -> Arc<str>) -> Next {
+    /// Reads what has come, and answers a request that is whole; whether the other side is there.
+    fn read(&mut self, text: &dyn Fn() -> Arc<str>) -> bool {
         let mut bytes = [0; 1024];
         loop {
             match self.stream.read(&mut bytes) {
-                Ok(0) => return Next::Close,
+                Ok(0) => return false,
                 Ok(count) => self.request.extend_from_slice(&bytes[..count]),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Next::Wait,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(_) => return Next::Close,
+                Err(error) => return error.kind() == ErrorKind::WouldBlock,
             }
             if let Some(answer) = answer(&self.request, text) {
                 self.answer = Some(answer);
                 self.request = Vec::new();
-                return Next::Wait;
+                return true;
             }
         }
     }

@@ -5,36 +5,32 @@ use crate::snapshot::Snapshot;
 use coretwin_base::account::Span;
 use coretwin_base::openmetrics::{Family, Samples};
 
-/// A metric.
+type Write = fn(&Totals, &Snapshot, &mut Samples);
+
 pub struct Metric {
-    /// Its name, kind, unit and help.
     pub family: Family<'static>,
-    /// Adds its samples.
-    pub write: fn(&Totals, &Snapshot, &mut Samples),
+    pub write: Write,
 }
 
-const fn gauge(
-    name: &'static str,
-    help: &'static str,
-    write: fn(&Totals, &Snapshot, &mut Samples),
-) -> Metric {
+const fn gauge(name: &'static str, help: &'static str, write: Write) -> Metric {
     Metric { family: Family { name, counter: false, unit: "", help }, write }
 }
 
-const fn ratio(
-    name: &'static str,
-    help: &'static str,
-    write: fn(&Totals, &Snapshot, &mut Samples),
-) -> Metric {
+const fn ratio(name: &'static str, help: &'static str, write: Write) -> Metric {
     Metric { family: Family { name, counter: false, unit: "ratio", help }, write }
 }
 
-const fn seconds(
+const fn counter(
     name: &'static str,
+    unit: &'static str,
     help: &'static str,
-    write: fn(&Totals, &Snapshot, &mut Samples),
+    write: Write,
 ) -> Metric {
-    Metric { family: Family { name, counter: true, unit: "seconds", help }, write }
+    Metric { family: Family { name, counter: true, unit, help }, write }
+}
+
+const fn seconds(name: &'static str, help: &'static str, write: Write) -> Metric {
+    counter(name, "seconds", help, write)
 }
 
 /// Every metric, by what it is about.
@@ -106,15 +102,9 @@ pub const METRICS: &[Metric] = &[
             out.add(&[("kind", kind[0])], kind.len() as f64);
         }
     }),
-    Metric {
-        family: Family {
-            name: "coretwin_windows",
-            counter: true,
-            unit: "",
-            help: "Windows measured.",
-        },
-        write: |totals, _, out| out.add(&[], totals.windows as f64),
-    },
+    counter("coretwin_windows", "", "Windows measured.", |totals, _, out| {
+        out.add(&[], totals.windows as f64);
+    }),
     seconds("coretwin_measured_seconds", "Time measured.", |totals, _, out| {
         out.add(&[], totals.elapsed_s);
     }),

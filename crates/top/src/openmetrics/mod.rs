@@ -17,7 +17,6 @@ use std::path::Path;
 use totals::Totals;
 
 /// The dialect of a file of that name: collectors of `.prom` files read the older one.
-#[must_use]
 pub fn dialect_of_file(path: &Path) -> Dialect {
     match path.extension() {
         Some(ending) if ending == "prom" => Dialect::Prometheus,
@@ -25,8 +24,6 @@ pub fn dialect_of_file(path: &Path) -> Dialect {
     }
 }
 
-/// The text of all metrics.
-#[must_use]
 pub fn text(totals: &Totals, snapshot: &Snapshot, dialect: Dialect) -> String {
     let mut text = Exposition::new(dialect);
     for metric in METRICS {

@@ -4,7 +4,6 @@ use crate::Error;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-/// Where the text goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// A file, replaced whole after every window.
@@ -14,12 +13,9 @@ pub enum Target {
 }
 
 impl Target {
-    /// Reads `127.0.0.1:9741`, `[::1]:9741`, `:9741` and `localhost:9741` (both 127.0.0.1), or a path
-    /// with a `/` in it or with the ending `.prom`.
-    ///
-    /// # Errors
-    /// [`Error::Target`] if it is neither; [`Error::NotLoopback`] if others could reach the address
-    /// and that was not allowed.
+    /// Reads `127.0.0.1:9741`, `[::1]:9741`, `:9741` and `localhost:9741` (both 127.0.0.1), or a
+    /// path with a `/` in it or with the ending `.prom`. Errors: [`Error::Target`] if it is
+    /// neither; [`Error::NotLoopback`] if others could reach the address and that was not allowed.
     pub fn parse(text: &str, allow_remote: bool) -> Result<Self, Error> {
         let local = |port: &str| {
             let port = port.parse().ok()?;

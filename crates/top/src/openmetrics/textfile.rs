@@ -6,10 +6,8 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-/// Writes a file beside it and gives it the name.
-///
-/// # Errors
-/// [`Error::Textfile`] naming the file; none is left beside it then.
+/// Writes a file beside it and gives it the name. Errors: [`Error::Textfile`] naming the file; none
+/// is left beside it then.
 pub fn write(path: &Path, text: &str) -> Result<(), Error> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     // Hidden and of another ending, so that no collector reads it before it is whole.

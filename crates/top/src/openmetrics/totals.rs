@@ -14,16 +14,12 @@ pub const OTHERS: &str = "(others)";
 /// A cgroup that did not run for so long makes room for another, in seconds.
 const FORGET_AFTER_S: f64 = 600.0;
 
-/// Sums since the start.
 #[derive(Debug, Default, Clone)]
 pub struct Totals {
-    /// Windows.
     pub windows: u64,
     /// Their length.
     pub elapsed_s: f64,
-    /// CPU time of busy CPUs.
     pub busy_s: f64,
-    /// CPU time of interrupts.
     pub interrupts_s: f64,
     /// CPU time given to others by the hypervisor.
     pub steal_s: f64,
@@ -33,20 +29,17 @@ pub struct Totals {
     pub clash_s: f64,
     /// By the list of a core's CPUs: its package, and seconds with k busy, for k = 0 to n.
     pub cores: BTreeMap<String, (u32, Vec<f64>)>,
-    /// By path.
     pub cgroups: BTreeMap<String, Group>,
 }
 
 /// The sums of a cgroup.
 #[derive(Debug, Default, Clone)]
 pub struct Group {
-    /// Its time.
     pub worth: Worth,
     last_s: f64,
 }
 
 impl Totals {
-    /// Adds a window.
     pub fn add(&mut self, snapshot: &Snapshot) {
         let machine = &snapshot.machine;
         let elapsed_s = snapshot.elapsed_s;

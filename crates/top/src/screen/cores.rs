@@ -8,14 +8,11 @@ use coretwin_base::machine::cpu_set::CpuSet;
 use ratatui::style::Color;
 use ratatui::text::{Line, Span as Words};
 
-/// Lengths a bar may have.
 const BARS: [usize; 4] = [20, 10, 8, 5];
-/// Length of the bar of a group.
 const GROUP_BAR: usize = 16;
 /// Characters between two cores of a row.
 const GAP: usize = 2;
 
-/// One core or several.
 struct Group<'a> {
     name: String,
     cores: Vec<&'a Core>,
@@ -103,7 +100,6 @@ fn label(cpus: &CpuSet) -> String {
     }
 }
 
-/// Width of the longest name.
 fn label_width(groups: &[Group<'_>]) -> usize {
     groups.iter().map(|group| group.name.len()).max().unwrap_or(0)
 }

@@ -206,7 +206,6 @@ impl<'a> Page<'a> {
         self.line(Line::from(line));
     }
 
-    /// The last line of all.
     fn bottom(&mut self, line: Line<'_>) {
         let y = self.area.y + self.area.height.saturating_sub(1);
         self.buffer.set_line(self.area.x, y, &line, self.area.width);
@@ -252,7 +251,6 @@ impl<'a> Page<'a> {
         self.row += 1;
     }
 
-    /// The sides of the box, beside the lines that are no headings.
     fn sides(&mut self) {
         let ends = [self.area.left(), self.area.right() - 1];
         for y in (self.area.top()..self.area.bottom() - 1).filter(|_| self.inset > 0) {

@@ -46,7 +46,6 @@ fn largest(snapshot: &Snapshot, value: fn(&Short) -> f64) -> String {
     short.map_or_else(String::new, |short| format!(" (max {:.0}%)", value(short) * 100.0))
 }
 
-/// CPUs and cores at work.
 fn busy(snapshot: &Snapshot, has_siblings: bool) -> Vec<Vec<Words<'static>>> {
     let machine = &snapshot.machine;
     let share = |name: &str, share: f64, most: String| {
@@ -145,7 +144,6 @@ fn title(page: &mut Page<'_>, snapshot: &Snapshot, view: &View) {
     page.heading("coretwin top", &parts);
 }
 
-/// `1 core`, `8 cores`.
 fn counted(count: u32, of: &str) -> String {
     format!("{count} {of}{}", if count == 1 { "" } else { "s" })
 }

@@ -36,7 +36,7 @@ pub(super) fn run(root: &Root, target: Target, how: &How) -> Result<u8> {
         return Ok(DONE);
     }
     let start = Instant::now();
-    let kernel = SystemKernel::new(root.clone());
+    let kernel = SystemKernel(root.clone());
     let applied = hand::change(root, &kernel, &mut Launch::ourselves(), target)?;
     let seconds = start.elapsed().as_secs_f64();
     let stored = saved::read(root, Slot::Hand)?;

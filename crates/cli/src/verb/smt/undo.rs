@@ -29,7 +29,7 @@ pub(super) fn run(root: &Root, dry_run: bool, json: bool) -> Result<u8> {
         if let Some(stored) = saved::read(root, slot).map_err(with_advice)? {
             refuse_if_used(root, &stored)?;
         }
-        let kernel = SystemKernel::new(root.clone());
+        let kernel = SystemKernel(root.clone());
         let restored = restore_slot(root, &kernel, slot);
         let restored = restored.map_err(|error| with_advice(error).context(NotRestored))?;
         let Some(restored) = restored else { continue };

@@ -101,7 +101,6 @@ impl Groups {
         Ok(())
     }
 
-    /// A write to a file of a group.
     pub(super) fn write(&mut self, path: &str, text: &str, online: &CpuSet) -> Result<(), Errno> {
         let below = path.strip_prefix(self.mount()).ok_or(Errno::ACCESS)?;
         let (name, file) = below.trim_start_matches('/').rsplit_once('/').ok_or(Errno::ACCESS)?;
@@ -160,7 +159,6 @@ impl Groups {
         self.follow_groups(&before);
     }
 
-    /// The CPU set of each task's group.
     fn effective_of_tasks(&self) -> BTreeMap<u32, CpuSet> {
         self.tasks.iter().map(|(id, task)| (*id, self.effective(&task.group))).collect()
     }
@@ -257,7 +255,6 @@ impl Groups {
         }
     }
 
-    /// All files, with their texts.
     pub(super) fn files(&self) -> Vec<(String, String)> {
         let mut files = Vec::new();
         let members = |group: &str| -> String {

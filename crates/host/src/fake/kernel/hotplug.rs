@@ -7,7 +7,6 @@ use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::machine::topology::SmtControl;
 use rustix::io::Errno;
 
-/// The switch of a kernel.
 #[derive(Debug, Clone)]
 pub(super) struct Switch {
     /// None: a kernel without the folder. Never `Threads`, which is how `On` reads at a level.
@@ -36,7 +35,6 @@ impl Switch {
         Self { word, level, level_max, by_level, any_level: fake.form == Form::Power && by_level }
     }
 
-    /// What the file reads.
     pub(super) fn word(&self) -> Option<String> {
         let between = self.by_level && self.level != self.level_max;
         match self.word.as_ref()? {
@@ -45,7 +43,6 @@ impl Switch {
         }
     }
 
-    /// What a written word asks for.
     fn parse(&self, text: &str) -> Result<(SmtControl, u32), Errno> {
         match SmtControl::parse(text) {
             SmtControl::On => Ok((SmtControl::On, self.level_max)),

@@ -31,12 +31,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The mount point of CPU sets, below the root.
 const GROUPS: [(u8, &str); 2] = [(1, "sys/fs/cgroup/cpuset"), (2, "sys/fs/cgroup")];
 
-/// What a fake kernel is like.
 #[derive(Debug, Clone, Copy)]
 pub struct Release {
-    /// Its release, `5.10.0-fake`.
     pub name: &'static str,
-    /// Version of the control groups, 1 or 2.
     pub groups: u8,
     /// Whether an invalid partition becomes valid by itself when its CPUs are back.
     pub partitions_revive: bool,
@@ -51,7 +48,6 @@ impl Release {
         Self { name: "6.12.0-fake", groups: 2, partitions_revive: true },
     ];
 
-    /// The files in which it differs from others.
     fn files(self) -> Vec<(&'static str, &'static str)> {
         let mut files = vec![("proc/sys/kernel/osrelease", self.name)];
         if self.groups == 1 {
@@ -68,7 +64,6 @@ impl Release {
     }
 }
 
-/// Something that goes wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
     /// This write, counted from 0, fails and does nothing.
@@ -79,7 +74,6 @@ pub enum Fault {
     Stuck(CpuId, Errno),
 }
 
-/// A fake machine that can be switched.
 pub struct FakeKernel {
     root: Root,
     state: Mutex<State>,
@@ -108,7 +102,6 @@ struct Interrupt {
 }
 
 impl FakeKernel {
-    /// Writes a fake machine into a folder and runs it.
     pub fn boot(fake: &Fake, release: Release, folder: &Path) -> io::Result<Self> {
         let root = fake.write(folder)?;
         let threads = fake.threads();
@@ -141,8 +134,6 @@ impl FakeKernel {
         Ok(Self { root, state: Mutex::new(state) })
     }
 
-    /// Its files.
-    #[must_use]
     pub fn root(&self) -> &Root {
         &self.root
     }
@@ -172,7 +163,6 @@ impl FakeKernel {
         state.flush()
     }
 
-    /// Deletes a control group; its tasks go to the root.
     pub fn delete_group(&self, name: &str) -> io::Result<()> {
         let mut state = self.lock();
         let all = state.threads.iter().map(|thread| thread.cpu).collect();
@@ -189,7 +179,6 @@ impl FakeKernel {
         state.flush()
     }
 
-    /// Ends a task.
     pub fn end_task(&self, task: u32) -> io::Result<()> {
         let mut state = self.lock();
         state.groups.end_task(task);
@@ -216,25 +205,21 @@ impl FakeKernel {
         Ok(cpu)
     }
 
-    /// Lets something go wrong from now on.
     pub fn add_fault(&self, fault: Fault) {
         self.lock().faults.push(fault);
     }
 
-    /// Nothing goes wrong any more.
     pub fn clear_faults(&self) {
         self.lock().faults.clear();
     }
 
     /// The writes that were asked for until now, `path = text`, refused ones too.
-    #[must_use]
     pub fn log(&self) -> Vec<String> {
         self.lock().log.clone()
     }
 
     /// Everything that switching may change, by name, as the kernel holds it: `smt/control`,
     /// `cpu3`, `interrupt 24`, `cpuset jobs cpuset.cpus`, `task 77`.
-    #[must_use]
     pub fn facts(&self) -> BTreeMap<String, String> {
         let state = self.lock();
         let mut facts = state.groups.facts();
@@ -272,7 +257,6 @@ impl Kernel for FakeKernel {
     }
 }
 
-/// For several owners.
 impl Kernel for Arc<FakeKernel> {
     fn write(&self, path: &str, text: &str) -> io::Result<()> {
         FakeKernel::write(self, path, text)
@@ -328,7 +312,6 @@ impl State {
         self.groups.follow(&self.online, &all);
     }
 
-    /// Writes all files that changed.
     fn flush(&mut self) -> io::Result<()> {
         let word = self.switch.word();
         let shown = (self.threads.len(), self.online.clone(), word.clone());

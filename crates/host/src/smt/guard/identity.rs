@@ -1,10 +1,11 @@
 //! Who is guarded: a process, told from a later one of the same number.
 
+use crate::process::pid;
 use crate::root::Root;
 use crate::smt::capture;
 use crate::smt::saved::Holder;
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{PidfdFlags, pidfd_open};
 use std::fmt;
 use std::os::fd::OwnedFd;
 use std::str::FromStr;
@@ -18,14 +19,11 @@ pub struct Identity {
     namespace: u64,
 }
 
-/// A text that names no process.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' names no process; it is PID:TICKS:NAMESPACE")]
 pub struct BadIdentity(String);
 
 impl Identity {
-    /// This process.
-    #[must_use]
     pub fn own(root: &Root) -> Self {
         let holder = capture::holder(root, std::process::id());
         Self {
@@ -35,7 +33,6 @@ impl Identity {
         }
     }
 
-    /// Its process id.
     pub(super) fn process(self) -> u32 {
         self.process
     }
@@ -50,17 +47,14 @@ impl Identity {
         self.namespace == own_namespace(root)
     }
 
-    /// Whether it lives.
     pub(super) fn life(self, root: &Root) -> Life {
         let Self { process, started_ticks, .. } = self;
         Life::of(root, &Holder { process, started_ticks, command_line: String::new() })
     }
 }
 
-/// What is known of a process.
 #[derive(Debug)]
 pub(crate) enum Life {
-    /// It has ended.
     Ended,
     /// It lives; the descriptor becomes readable when it ends.
     Watched(OwnedFd),
@@ -72,8 +66,8 @@ impl Life {
     /// Whether a process lives. The descriptor comes first and the start is compared after: a number
     /// that went to somebody else before or between shows another start.
     pub(crate) fn of(root: &Root, process: &Holder) -> Self {
-        let pid = i32::try_from(process.process).ok().and_then(Pid::from_raw);
-        let opened = pid.map_or(Err(Errno::SRCH), |pid| pidfd_open(pid, PidfdFlags::empty()));
+        let opened = pid(process.process)
+            .map_or(Err(Errno::SRCH), |pid| pidfd_open(pid, PidfdFlags::empty()));
         Self::by(root, process, opened)
     }
 
@@ -89,7 +83,6 @@ impl Life {
         }
     }
 
-    /// What can be polled.
     pub(super) fn descriptor(&self) -> Option<&OwnedFd> {
         if let Self::Watched(descriptor) = self { Some(descriptor) } else { None }
     }

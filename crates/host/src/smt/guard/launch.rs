@@ -3,11 +3,12 @@
 use super::identity::Identity;
 use super::lock::{LockFile, Looked, Record};
 use super::{GuardError, Guardian};
+use crate::process::pid;
 use crate::root::Root;
 use crate::smt::capture;
 use crate::smt::saved::{self, Slot, Stored};
 use coretwin_base::caps;
-use rustix::process::{Pid, child_subreaper, set_child_subreaper, test_kill_process};
+use rustix::process::{child_subreaper, set_child_subreaper, test_kill_process};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,6 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How long an understudy may take to take over.
 const TAKEOVER: Duration = Duration::from_secs(5);
-/// How long between two looks.
 const PAUSE: Duration = Duration::from_millis(5);
 /// Where a systemd that runs the machine shows itself (sd_booted(3)).
 const SYSTEMD: &str = "run/systemd/system";
@@ -36,13 +36,10 @@ pub struct Launch {
 impl Launch {
     /// A guard that is started from that program, which must understand
     /// `smt guard --slot SLOT --holder IDENTITY [--detach|--unit|--understudy]`.
-    #[must_use]
     pub fn new(program: PathBuf) -> Self {
         Self { program, warnings: Vec::new() }
     }
 
-    /// A guard that is started from the program that runs now.
-    #[must_use]
     pub fn ourselves() -> Self {
         Self::new(PathBuf::from(OURSELVES))
     }
@@ -138,11 +135,9 @@ pub(in crate::smt) fn wait_for_undo(root: &Root, slot: Slot) {
 
 /// Whether the understudy of a dead leader lives, or another process of its number.
 fn has_understudy(record: &Record) -> bool {
-    let process = Pid::from_raw(i32::try_from(record.understudy).unwrap_or(0));
-    process.is_some_and(|process| test_kill_process(process).is_ok())
+    pid(record.understudy).is_some_and(|process| test_kill_process(process).is_ok())
 }
 
-/// What a guard is called with.
 pub(super) fn arguments(slot: Slot, holder: Identity) -> [String; 6] {
     let words = ["smt", "guard", "--slot", slot.name(), "--holder", &holder.to_string()];
     words.map(str::to_owned)
@@ -182,9 +177,6 @@ fn start_detached(program: &Path, slot: Slot, holder: Identity) -> Result<(), Gu
 }
 
 /// The first step: `coretwin smt guard … --detach`.
-///
-/// # Errors
-/// [`GuardError::Start`].
 pub(super) fn detach(slot: Slot, holder: Identity) -> Result<(), GuardError> {
     let program = Path::new(OURSELVES);
     let _ = rustix::process::setsid();

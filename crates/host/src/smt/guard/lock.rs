@@ -17,12 +17,9 @@ use std::io::{self, Seek};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 
-/// What the leader says of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
-    /// Its process.
     pub(super) leader: u32,
-    /// Its understudy's process.
     pub(super) understudy: u32,
     /// Whom it guards, as [`Identity`] writes it.
     pub(super) holder: String,
@@ -34,14 +31,12 @@ pub(super) struct Record {
     pub(super) warnings: Vec<String>,
 }
 
-/// The lock's file, opened.
 #[derive(Debug)]
 pub(super) struct LockFile {
     file: File,
     path: PathBuf,
 }
 
-/// What was found by looking at a lock.
 #[derive(Debug)]
 pub(super) enum Looked {
     /// No file: no guard.
@@ -53,14 +48,12 @@ pub(super) enum Looked {
 }
 
 impl LockFile {
-    /// Opens the file, or creates it.
     pub(super) fn create(root: &Root, slot: Slot) -> io::Result<Self> {
         folder(root)?;
         let path = root.path(&slot.guard_lock());
         Self::open(path, OFlags::CREATE).map_err(Into::into)
     }
 
-    /// Opens the file; `None` if there is none.
     pub(super) fn open_existing(root: &Root, slot: Slot) -> io::Result<Option<Self>> {
         match Self::open(root.path(&slot.guard_lock()), OFlags::empty()) {
             Ok(lock) => Ok(Some(lock)),
@@ -75,7 +68,6 @@ impl LockFile {
         Ok(Self { file: File::from(file), path })
     }
 
-    /// Looks who has the lock.
     pub(super) fn look(root: &Root, slot: Slot) -> io::Result<Looked> {
         let Some(mut lock) = Self::open_existing(root, slot)? else { return Ok(Looked::Nobody) };
         match flock(&lock.file, FlockOperation::NonBlockingLockExclusive) {
@@ -90,7 +82,6 @@ impl LockFile {
         Ok(retry_on_intr(|| flock(&self.file, FlockOperation::LockExclusive))?)
     }
 
-    /// Whether the file is still the one under its name.
     pub(super) fn is_current(&self) -> bool {
         let identity = |meta: io::Result<std::fs::Metadata>| meta.map(|m| (m.dev(), m.ino())).ok();
         let own = identity(self.file.metadata());
@@ -121,7 +112,6 @@ impl LockFile {
 }
 
 impl Record {
-    /// Whether a guard of that process stands.
     pub(super) fn stands_for(&self, holder: Identity) -> bool {
         self.ready && self.holder == holder.to_string()
     }

@@ -31,43 +31,22 @@ use super::saved::Slot;
 use crate::root::Root;
 use std::path::PathBuf;
 
-/// Why there is no guard.
 #[derive(Debug, thiserror::Error)]
 pub enum GuardError {
-    /// The program cannot be started.
     #[error("{} cannot be started: {cause}", program.display())]
-    Start {
-        /// The program.
-        program: PathBuf,
-        /// What the system said.
-        cause: std::io::Error,
-    },
-    /// It was started and does not stand.
+    Start { program: PathBuf, cause: std::io::Error },
     #[error(
         "the guard was started and did not report within {seconds} s; look for its messages in \
          the kernel log (dmesg), and try again on a machine that is less busy"
     )]
-    NotReady {
-        /// How long it was waited for.
-        seconds: u64,
-    },
-    /// Another guard of the same slot is at work.
+    NotReady { seconds: u64 },
     #[error(
         "the guard of an earlier change (process {leader}) has not ended; wait until it has put \
          the machine back, and try again"
     )]
-    Busy {
-        /// The other guard's leader.
-        leader: u32,
-    },
-    /// Its lock cannot be had.
+    Busy { leader: u32 },
     #[error("{} cannot be used: {cause}; run it as root", path.display())]
-    Lock {
-        /// The lock's file.
-        path: PathBuf,
-        /// What the system said.
-        cause: std::io::Error,
-    },
+    Lock { path: PathBuf, cause: std::io::Error },
     /// It was started where the holder's number means another process.
     #[error("the guard runs in another pid namespace than the process that it should guard")]
     Namespace,
@@ -75,9 +54,7 @@ pub enum GuardError {
 
 /// What sees to it that a guard lives: asked before each change.
 pub trait Guardian: Send {
-    /// Makes sure that a guard of this slot stands for this process, starting one if not.
-    ///
-    /// # Errors
+    /// Makes sure that a guard of this slot stands for this process, starting one if not. Errors:
     /// [`GuardError`]; then nothing is changed.
     fn ensure(&mut self, root: &Root, slot: Slot) -> Result<(), GuardError>;
 

@@ -50,7 +50,6 @@ fn leave_groups(root: &Root) -> Option<String> {
 /// What pid namespaces mean for a guard: one that is not the machine's first ends with its first
 /// process, and everything in it, the guard included. The first one's number is a constant of the
 /// kernel (PROC_PID_INIT_INO, include/linux/proc_ns.h).
-#[must_use]
 pub(crate) fn is_contained(root: &Root) -> bool {
     let link = std::fs::read_link(root.path("proc/self/ns/pid"));
     link.is_ok_and(|link| link.as_os_str() != "pid:[4026531836]")

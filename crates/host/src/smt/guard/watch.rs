@@ -4,6 +4,7 @@ use super::identity::{Identity, Life};
 use super::launch::{self, OURSELVES};
 use super::lock::{LockFile, Record};
 use super::{GuardError, shelter};
+use crate::process::pid;
 use crate::root::Root;
 use crate::sched_ext::keeper;
 use crate::smt::kernel::Kernel;
@@ -12,6 +13,7 @@ use crate::smt::saved::{self, FOLDER, Slot, Stored};
 use crate::smt::{SwitchError, writer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+use rustix::process::{PidfdFlags, pidfd_open};
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -28,7 +30,6 @@ const SHORT_LIFE: Duration = Duration::from_secs(1);
 /// That pause: short, because meanwhile nobody could take over.
 const BREATH: Duration = Duration::from_millis(20);
 
-/// In which way a guard process was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     /// As the first of two steps: it starts the guard, which has no parent then, and ends.
@@ -41,7 +42,6 @@ pub enum Start {
     Plain,
 }
 
-/// How a guard process ended.
 #[derive(Debug)]
 pub enum Ended {
     /// It started the guard and ended: it was the first of the two steps.
@@ -50,17 +50,14 @@ pub enum Ended {
     NotNeeded,
     /// The holder died, and this came of putting the machine back.
     Restored(Restored),
-    /// The holder died, and the machine could not be put back.
     Failed(SwitchError),
 }
 
-/// Runs a guard process of a slot until its holder is gone or has put the machine back itself:
-/// the whole of `coretwin smt guard`.
+/// Runs a guard process of a slot until its holder is gone or has put the machine back itself: the
+/// whole of `coretwin smt guard`.
 ///
 /// Signals that ask it to end must be caught by the caller; SIGKILL is what the understudy is for.
-///
-/// # Errors
-/// [`GuardError`] if it could not stand.
+/// Errors: [`GuardError`] if it could not stand.
 pub fn run(
     root: &Root,
     kernel: &dyn Kernel,
@@ -126,7 +123,6 @@ fn stand(
     leader.lead().map_err(fail)
 }
 
-/// The process that holds the lock.
 struct Leader<'a> {
     root: &'a Root,
     kernel: &'a dyn Kernel,
@@ -134,7 +130,6 @@ struct Leader<'a> {
     holder: Identity,
     lock: LockFile,
     record: Record,
-    /// Whether the holder lives.
     life: Life,
     understudy: Option<Understudy>,
     /// Readable when a file appears in the folder of states or goes; `None` if the system has no
@@ -199,7 +194,6 @@ impl Leader<'_> {
         Ok(!self.state_is_there())
     }
 
-    /// Starts an understudy if none lives.
     fn see_to_understudy(&mut self) {
         let mut lived = None;
         if let Some(understudy) = &mut self.understudy {
@@ -214,10 +208,8 @@ impl Leader<'_> {
         let mut command = launch::command(Path::new(OURSELVES), self.slot, self.holder);
         self.understudy = match command.arg("--understudy").spawn() {
             Ok(child) => {
-                let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
-                let ends = pid.and_then(|pid| {
-                    rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
-                });
+                let ends = pid(child.id());
+                let ends = ends.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
                 Some(Understudy { child, ends, started: Instant::now() })
             }
             // Alone we still guard; the next turn tries again.
@@ -225,7 +217,6 @@ impl Leader<'_> {
         };
     }
 
-    /// Sleeps until the holder ends, the understudy ends or a state comes or goes.
     fn sleep(&mut self) {
         let understudy = self.understudy.as_ref().and_then(|understudy| understudy.ends.as_ref());
         let holder = self.life.descriptor();
@@ -298,7 +289,6 @@ impl Leader<'_> {
         }
     }
 
-    /// Tells what was done.
     fn log(&self, ended: &Ended) {
         let what = match ended {
             Ended::Restored(restored) => restored.sentence(),

@@ -4,14 +4,13 @@
 //! Each finding says what was found, what could happen and what to do. One that *blocks* is about
 //! something the kernel would refuse, or that cannot be put back.
 
-mod cpusets;
 mod finding;
 mod programs;
 mod tasks;
 
 use super::capture;
 use super::guard::is_contained;
-use super::saved::Interrupt;
+use super::saved::{Cpuset, Interrupt};
 use super::target::Target;
 use crate::root::{CPUS, Root};
 use crate::sched_ext::State;
@@ -23,14 +22,7 @@ use tasks::Task;
 
 pub use finding::{Finding, Kind};
 
-/// What would notice that SMT goes off.
-#[must_use]
-pub fn findings(root: &Root, topology: &Topology) -> Vec<Finding> {
-    findings_for(root, topology, Target::Off)
-}
-
 /// What would notice that the switch goes to a position, those that block first.
-#[must_use]
 pub fn findings_for(root: &Root, topology: &Topology, target: Target) -> Vec<Finding> {
     let going = going(topology, target);
     let tasks = tasks::read(root);
@@ -44,7 +36,7 @@ pub fn findings_for(root: &Root, topology: &Topology, target: Target) -> Vec<Fin
     if !going.is_empty() {
         found.extend(fixed(root, &going));
         found.extend(deadline(root, topology, &tasks, &going));
-        found.extend(cpusets::find(root, &going));
+        found.extend(cpusets(root, &going));
         found.extend(isolated(root, &going));
         found.extend(pinned(&tasks, &going));
         found.extend(interrupts(root, &going));
@@ -55,7 +47,6 @@ pub fn findings_for(root: &Root, topology: &Topology, target: Target) -> Vec<Fin
 
 /// The CPUs that go offline: of each core all but the first so many that are in use. The kernel
 /// counts threads by their place in the core.
-#[must_use]
 pub fn going(topology: &Topology, target: Target) -> CpuSet {
     let stay = match target {
         Target::On => return CpuSet::new(),
@@ -164,6 +155,84 @@ fn deadline(root: &Root, topology: &Topology, tasks: &[Task], going: &CpuSet) ->
             "the kernel refuses to take a CPU whose time is promised (EBUSY), half way; what fits may \
              miss deadlines meanwhile",
             "stop these tasks, or give them less, for as long as SMT is off",
+        )
+    })
+}
+
+/// CPU sets of control groups that lose CPUs (cgroups(7), Documentation/admin-guide/cgroup-v1/
+/// cpusets.rst and cgroup-v2.rst).
+fn cpusets(root: &Root, going: &CpuSet) -> Vec<Finding> {
+    let sets = capture::cpusets(root);
+    let losing: Vec<&Cpuset> =
+        sets.iter().filter(|set| !set.effective.intersection(going).is_empty()).collect();
+    [narrowed(&losing), emptied(&losing, going), partitions(&losing, going)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn sets_named(sets: &[&Cpuset]) -> String {
+    let names: Vec<String> =
+        sets.iter().map(|set| format!("/{} (CPUs {})", set.path, set.effective)).collect();
+    shortened(&names)
+}
+
+fn narrowed(losing: &[&Cpuset]) -> Option<Finding> {
+    let sets: Vec<&Cpuset> = losing.iter().copied().filter(|set| set.version == 1).collect();
+    (!sets.is_empty()).then(|| {
+        Finding::new(
+            Kind::CpusetV1,
+            format!("CPU sets of control groups version 1: {}", sets_named(&sets)),
+            "the kernel takes CPUs that go out of them and does not give them back; containers of \
+             Docker, LXC and Kubernetes then keep fewer CPUs",
+            "nothing: they are saved and put back; look at them if something else changes them \
+             meanwhile",
+        )
+    })
+}
+
+/// Those that lose every CPU: the kernel moves their tasks to the group above, and that cannot be
+/// undone for tasks that come meanwhile.
+fn emptied(losing: &[&Cpuset], going: &CpuSet) -> Option<Finding> {
+    let sets: Vec<&Cpuset> = losing
+        .iter()
+        .copied()
+        .filter(|set| set.version == 1 && set.effective.is_subset(going) && !set.tasks.is_empty())
+        .collect();
+    (!sets.is_empty()).then(|| Finding {
+        blocks: true,
+        ..Finding::new(
+            Kind::CpusetV1,
+            format!(
+                "CPU sets of control groups version 1 that lose every CPU: {}",
+                sets_named(&sets)
+            ),
+            "the kernel moves their tasks to the group above, out of their limits",
+            "stop what runs in them, or give each a CPU that stays",
+        )
+    })
+}
+
+fn partitions(losing: &[&Cpuset], going: &CpuSet) -> Option<Finding> {
+    let kind = |set: &Cpuset| set.partition.clone().unwrap_or_default();
+    let sets: Vec<&Cpuset> = losing
+        .iter()
+        .copied()
+        .filter(|set| ["root", "isolated"].iter().any(|word| kind(set) == *word))
+        .collect();
+    let blocks = sets.iter().any(|set| kind(set) == "isolated" || set.effective.is_subset(going));
+    let names: Vec<String> = sets
+        .iter()
+        .map(|set| format!("/{} ({}, CPUs {})", set.path, kind(set), set.effective))
+        .collect();
+    (!sets.is_empty()).then(|| Finding {
+        blocks,
+        ..Finding::new(
+            Kind::CpusetPartition,
+            format!("partitions of CPUs: {}", shortened(&names)),
+            "a partition that loses its CPUs becomes invalid, and an isolated one no longer keeps \
+             others off; its owner counts on them",
+            "stop its owner and make it a member (cpuset.cpus.partition) first",
         )
     })
 }

@@ -7,18 +7,14 @@ use coretwin_base::machine::cpu_set::CpuSet;
 /// `SCHED_DEADLINE` of include/uapi/linux/sched.h.
 const DEADLINE: u32 = 6;
 
-/// One thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Task {
-    /// Its process.
     pub(super) process: u32,
-    /// Its own id.
     pub(super) task: u32,
     /// Its name, at most 15 bytes; of a process's first thread that of the program.
     pub(super) name: String,
     /// Whether it belongs to the kernel, which looks after its own.
     pub(super) kernel: bool,
-    /// Whether it is scheduled by deadline.
     pub(super) deadline: bool,
     /// The CPUs it may run on; `None` if that cannot be read.
     pub(super) allowed: Option<CpuSet>,
