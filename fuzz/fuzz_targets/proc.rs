@@ -65,6 +65,7 @@ fuzz_target!(|text: &str| {
         }
     }
     let mut tasks = Tasks::new(&root);
-    let _ = (tasks.newest(), tasks.process_of(1), tasks.cgroup(1), tasks.allowed(1, 1));
+    let _ = (tasks.newest(), tasks.process_of(1), tasks.cgroup(1));
+    let _ = tasks.allowed_list(1, 1).map(CpuSet::parse);
     let _ = (observe::cpu_times(&root), pressure::read(&root));
 });

@@ -22,13 +22,6 @@ const HOLDER_BYTES_MAX: u64 = 16;
 #[derive(Debug)]
 pub struct HostLock {
     files: Vec<File>,
-    paths: Vec<PathBuf>,
-}
-
-impl HostLock {
-    pub fn paths(&self) -> &[PathBuf] {
-        &self.paths
-    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +51,7 @@ fn folders() -> String {
 /// Takes the host's lock, without waiting. Errors: [`LockError::Held`] naming the holder, or
 /// [`LockError::NoFolder`].
 pub fn acquire(root: &Root) -> Result<HostLock, LockError> {
-    let mut lock = HostLock { files: Vec::new(), paths: Vec::new() };
+    let mut lock = HostLock { files: Vec::new() };
     let mut problem = Errno::NOENT;
     for folder in FOLDERS {
         let path = root.path(folder).join(FILE);
@@ -86,7 +79,6 @@ pub fn acquire(root: &Root) -> Result<HostLock, LockError> {
         }
         write_holder(&file);
         lock.files.push(file);
-        lock.paths.push(path);
     }
     if lock.files.is_empty() {
         return Err(LockError::NoFolder { cause: problem.into() });
@@ -186,7 +178,7 @@ mod tests {
     fn the_second_is_refused_until_the_first_is_done() {
         let (_folder, root) = root();
         let first = acquire(&root).expect("lock");
-        assert_eq!(first.paths().len(), 2, "var/lock is run/lock: {:?}", first.paths());
+        assert_eq!(first.files.len(), 2, "var/lock is run/lock: {:?}", first.files);
         let refusal = acquire(&root).expect_err("held").to_string();
         let own = format!("(process {})", std::process::id());
         assert!(refusal.contains(&own) && refusal.contains("wait for it"), "{refusal}");
@@ -201,7 +193,7 @@ mod tests {
         std::fs::create_dir_all(alone.path("")).expect("create");
         std::os::unix::fs::symlink("../tmp", alone.path("tmp")).expect("link");
         let first = acquire(&alone).expect("lock");
-        assert_eq!(first.paths().len(), 1);
+        assert_eq!(first.files.len(), 1);
         assert!(matches!(acquire(&root), Err(LockError::Held { .. })));
     }
 
@@ -211,7 +203,7 @@ mod tests {
         let path = folder.path().join("tmp").join(FILE);
         std::os::unix::fs::symlink("/dev/null", &path).expect("link");
         let lock = acquire(&root).expect("the other folder is enough");
-        assert_eq!(lock.paths().len(), 1);
+        assert_eq!(lock.files.len(), 1);
         drop(lock);
         std::fs::write(root.path("run/lock").join(FILE), "").expect("write");
         let mut child = std::process::Command::new("flock")
@@ -235,7 +227,7 @@ mod tests {
         std::fs::write(&precious, "kept").expect("write");
         std::fs::hard_link(&precious, folder.path().join("tmp").join(FILE)).expect("link");
         let lock = acquire(&root).expect("the other folder is enough");
-        assert_eq!(lock.paths().len(), 1, "{:?}", lock.paths());
+        assert_eq!(lock.files.len(), 1, "{:?}", lock.files);
         assert_eq!(std::fs::read_to_string(&precious).expect("read"), "kept");
     }
 

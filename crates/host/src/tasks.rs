@@ -6,7 +6,7 @@
 
 use crate::root::Root;
 use crate::stat_line::StatLine;
-use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
+use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_base::printable::clean;
 use coretwin_base::units::Nanos;
 use rustix::fd::OwnedFd;
@@ -121,11 +121,8 @@ impl Tasks {
         text.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())
     }
 
-    pub fn allowed(&mut self, process: u32, thread: u32) -> Option<CpuSet> {
-        CpuSet::parse(self.allowed_list(process, thread)?).ok()
-    }
-
-    /// The same as the kernel writes it: most threads have the same list, which need not be read twice.
+    /// The CPUs that a thread may use, as the kernel writes them: most threads have the same list,
+    /// which need not be read twice.
     pub fn allowed_list(&mut self, process: u32, thread: u32) -> Option<&str> {
         let text = self.text(format_args!("proc/{process}/task/{thread}/status"))?;
         text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).map(str::trim)
@@ -221,6 +218,7 @@ fn cgroup_of(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use coretwin_base::machine::cpu_set::CpuSet;
     use proptest::prelude::*;
 
     #[test]
@@ -262,7 +260,8 @@ mod tests {
         assert_eq!(tasks.process_of(thread), Some(process));
         let me = tasks.thread(process, thread).expect("this thread");
         assert!(me.runnable && !me.ended && !me.of_kernel);
-        assert!(tasks.allowed(process, thread).expect("allowed").contains(me.cpu));
+        let allowed = CpuSet::parse(tasks.allowed_list(process, thread).expect("allowed"));
+        assert!(allowed.expect("list").contains(me.cpu));
         assert!(tasks.process(process).expect("process").threads >= 1);
         assert_eq!(tasks.thread(process, u32::MAX), None);
         assert!(tasks.newest().is_some() && tasks.cgroup(process).is_some());

@@ -2,6 +2,7 @@
 //! that no machine has. Every reader ends with what it could read or an error that names a path, and
 //! says again what it said before once the files are mended.
 
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::limits::{Limit, Need};
 use coretwin_host::fake::crowd::Crowd;
 use coretwin_host::fake::decay::Decay;
@@ -90,7 +91,8 @@ fn tasks(root: &Root) -> Vec<String> {
         for thread in threads {
             let run = tasks.run_time(process, thread);
             let of = tasks.process_of(thread);
-            let seen = (tasks.thread(process, thread), tasks.allowed(process, thread), run, of);
+            let allowed = tasks.allowed_list(process, thread).map(CpuSet::parse);
+            let seen = (tasks.thread(process, thread), allowed, run, of);
             found.push(format!("{seen:?}"));
         }
     }

@@ -40,7 +40,7 @@ pub fn run(
     signals: &Signals,
 ) -> Result<(), Error> {
     let began = Instant::now();
-    let mut screen = Screen::enter(view.mouse)?;
+    let mut screen = Screen::enter(!view.no_mouse)?;
     end_without_it();
     let mut shown: Option<Snapshot> = None;
     let mut commands = Commands::new(source.root());
@@ -81,7 +81,7 @@ pub fn run(
             source.rest();
         }
         if dirty {
-            screen.set_mouse(view.mouse)?;
+            screen.set_mouse(!view.no_mouse)?;
             page = draw(&mut screen, shown.as_ref(), &mut view, &mut commands)?;
         }
     }

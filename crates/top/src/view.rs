@@ -33,8 +33,9 @@ pub const KEYS: [(&str, &str); 14] = [
     ("m", "mouse: wheel scrolls, click on a heading sorts; off: select text"),
 ];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Panel {
+    #[default]
     Tasks,
     Cgroups,
     Pairs,
@@ -50,8 +51,9 @@ impl Panel {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Grain {
+    #[default]
     Fit,
     /// Each by itself.
     Core,
@@ -59,8 +61,9 @@ pub enum Grain {
     Package,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
+    #[default]
     Shared,
     Raw,
     Capacity,
@@ -107,7 +110,7 @@ pub enum Act {
     Suspend,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Default, Clone, PartialEq)]
 pub struct View {
     pub panel: Panel,
     pub order: Order,
@@ -126,40 +129,16 @@ pub struct View {
     pub from: usize,
     /// Length of a window, in tenths of a second.
     pub interval_tenths: u32,
-    pub colour: bool,
+    /// Whether colours are left out.
+    pub plain: bool,
     /// Whether there is nothing but ASCII.
     pub ascii: bool,
     /// Whether the mouse is ours.
-    pub mouse: bool,
+    pub no_mouse: bool,
     /// Where the last drawing put the headings of columns: row, columns of the screen, order.
     pub heads: Vec<(u16, Range<u16>, Order)>,
     /// First row of the lower part.
     pub below: u16,
-}
-
-impl Default for View {
-    fn default() -> Self {
-        Self {
-            panel: Panel::Tasks,
-            order: Order::Shared,
-            reversed: false,
-            filter: String::new(),
-            typing: false,
-            cgroup: None,
-            paused: false,
-            help: false,
-            grain: Grain::Fit,
-            cores_large: false,
-            cores_from: 0,
-            from: 0,
-            interval_tenths: 10,
-            colour: true,
-            ascii: false,
-            mouse: true,
-            heads: Vec::new(),
-            below: 0,
-        }
-    }
 }
 
 impl View {
@@ -180,7 +159,7 @@ impl View {
         match key.code {
             KeyCode::Char('q') => return Act::Quit,
             KeyCode::Char('l') => return Act::Anew,
-            KeyCode::Char('m') => self.mouse = !self.mouse,
+            KeyCode::Char('m') => self.no_mouse = !self.no_mouse,
             KeyCode::Char('h' | '?') => {
                 self.help = !self.help;
                 self.from = 0;

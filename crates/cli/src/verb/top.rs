@@ -104,8 +104,8 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
             filter: args.filter.clone(),
             interval_tenths: args.interval,
             ascii: args.ascii || !terminal::draws_utf8(|name| std::env::var(name).ok()),
-            mouse: !args.no_mouse,
-            colour: !args.no_color && !out::no_color(),
+            no_mouse: args.no_mouse,
+            plain: args.no_color || out::no_color(),
             ..View::default()
         };
         let mut source = source(args)?;

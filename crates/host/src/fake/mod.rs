@@ -13,7 +13,7 @@ pub mod sched_ext;
 
 pub use machines::FAKES;
 #[cfg(test)]
-pub(crate) use machines::LISTING_1;
+pub(crate) use {machines::LISTING_1, tests::of_files, tests::put, tests::written};
 
 use crate::root::{CPUS, Root};
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
@@ -89,29 +89,6 @@ struct Thread {
 
 pub fn machine(name: &str) -> Option<&'static Fake> {
     FAKES.iter().find(|fake| fake.name == name)
-}
-
-#[cfg(test)]
-pub(crate) fn written(name: &str) -> (tempfile::TempDir, Root) {
-    let folder = tempfile::tempdir().expect("folder");
-    let root = machine(name).expect(name).write(folder.path()).expect("written");
-    (folder, root)
-}
-
-/// A machine in a temporary folder that has these files only.
-#[cfg(test)]
-pub(crate) fn of_files(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
-    let folder = tempfile::tempdir().expect("folder");
-    let root = Root::at(folder.path());
-    put(&root, files);
-    (folder, root)
-}
-
-#[cfg(test)]
-pub(crate) fn put(root: &Root, files: &[(&str, &str)]) {
-    for (path, text) in files {
-        sched_ext::put(root, path, text.as_bytes()).expect("written");
-    }
 }
 
 impl Fake {
@@ -452,4 +429,4 @@ impl Writer {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,6 +1,26 @@
-//! The table of fake machines itself.
+//! The table of fake machines itself, and machines in temporary folders for other tests.
 
 use super::*;
+
+pub(crate) fn written(name: &str) -> (tempfile::TempDir, Root) {
+    let folder = tempfile::tempdir().expect("folder");
+    let root = machine(name).expect(name).write(folder.path()).expect("written");
+    (folder, root)
+}
+
+/// A machine in a temporary folder that has these files only.
+pub(crate) fn of_files(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
+    let folder = tempfile::tempdir().expect("folder");
+    let root = Root::at(folder.path());
+    put(&root, files);
+    (folder, root)
+}
+
+pub(crate) fn put(root: &Root, files: &[(&str, &str)]) {
+    for (path, text) in files {
+        sched_ext::put(root, path, text.as_bytes()).expect("written");
+    }
+}
 
 #[test]
 fn names_are_unique_and_say_what_they_stand_for() {

@@ -148,7 +148,7 @@ struct Page<'a> {
     row: u16,
     /// Columns that a side of the box takes.
     inset: u16,
-    colour: bool,
+    plain: bool,
     glyphs: &'static Glyphs,
 }
 
@@ -156,7 +156,7 @@ impl<'a> Page<'a> {
     fn new(buffer: &'a mut Buffer, area: Rect, view: &View) -> Self {
         let glyphs = if view.ascii { &ASCII } else { &UTF8 };
         let inset = u16::from(area.width >= BOXED);
-        Self { buffer, area, row: 0, inset, colour: view.colour, glyphs }
+        Self { buffer, area, row: 0, inset, plain: view.plain, glyphs }
     }
 
     /// Rows that are left above the last.
@@ -218,7 +218,7 @@ impl<'a> Page<'a> {
     }
 
     fn coloured(&self, colour: Color) -> Style {
-        if self.colour { Style::new().fg(colour) } else { Style::new() }
+        if self.plain { Style::new() } else { Style::new().fg(colour) }
     }
 
     /// A heading in bold, in a line of the box, with those of the parts that fit beside it.

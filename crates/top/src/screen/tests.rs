@@ -251,7 +251,7 @@ fn half_a_range_is_told_if_there_is_one() {
 #[test]
 fn colours_only_where_they_are_wanted() {
     let colours = |colour| {
-        let view = View { colour, ..View::default() };
+        let view = View { plain: !colour, ..View::default() };
         let terminal = drawn(80, 24, Some(&made(8)), &view);
         let content = terminal.backend().buffer().content().to_vec();
         content.iter().filter(|cell| cell.fg != Color::Reset || cell.bg != Color::Reset).count()
@@ -335,7 +335,7 @@ fn the_wheel_scrolls_and_a_click_on_a_heading_sorts() {
 #[test]
 fn keys_change_what_is_seen() {
     let snapshot = made(8);
-    let mut view = View::default();
+    let mut view = View { interval_tenths: 10, ..View::default() };
     let press = |view: &mut View, keys: &str| {
         let mut last = Act::Draw;
         for key in keys.chars() {
@@ -372,7 +372,7 @@ fn keys_change_what_is_seen() {
     press(&mut view, "-----");
     assert_eq!(view.interval_tenths, 2);
     press(&mut view, "m");
-    assert!(!view.mouse);
+    assert!(view.no_mouse);
     press(&mut view, "+++++");
     assert_eq!(view.interval_tenths, 20);
     assert_eq!(press(&mut view, "q"), Act::Quit);

@@ -65,62 +65,55 @@ pub fn run(
     holder: Identity,
     start: Start,
 ) -> Result<Ended, GuardError> {
-    stand(root, kernel, slot, holder, start).inspect_err(|error| {
-        let process = holder.process();
+    let process = holder.process();
+    let stand = || {
+        if !holder.is_in_our_namespace(root) {
+            return Err(GuardError::Namespace);
+        }
+        if start == Start::Detach {
+            launch::detach(slot, holder)?;
+            return Ok(Ended::Detached);
+        }
+        let warnings = shelter::take(root, start == Start::Unit);
+        let fail = |cause| GuardError::Lock { path: root.path(&slot.guard_lock()), cause };
+        // An understudy that comes when all is over must not begin anew.
+        let opened = match start {
+            Start::Understudy => LockFile::open_existing(root, slot),
+            _ => LockFile::create(root, slot).map(Some),
+        };
+        let Some(mut lock) = opened.map_err(fail)? else { return Ok(Ended::NotNeeded) };
+        lock.wait().map_err(fail)?;
+        let record = lock.record();
+        // A leader that died before it wrote a record, or while it did, was ours all the same.
+        let is_strange = record.as_ref().is_some_and(|record| record.holder != holder.to_string());
+        if !lock.is_current() || (start == Start::Understudy && is_strange) {
+            return Ok(Ended::NotNeeded);
+        }
+        let earlier = record.filter(|_| !is_strange);
+        let record = Record {
+            leader: std::process::id(),
+            understudy: 0,
+            holder: holder.to_string(),
+            ready: false,
+            armed: earlier.is_some_and(|earlier| earlier.armed),
+            warnings,
+        };
+        let leader = Leader {
+            root,
+            kernel,
+            slot,
+            holder,
+            lock,
+            record,
+            life: holder.life(root),
+            understudy: None,
+            folder: watch_folder(root),
+        };
+        leader.lead().map_err(fail)
+    };
+    stand().inspect_err(|error| {
         tell(root, &format!("coretwin: the guard of process {process} cannot stand: {error}\n"));
     })
-}
-
-fn stand(
-    root: &Root,
-    kernel: &dyn Kernel,
-    slot: Slot,
-    holder: Identity,
-    start: Start,
-) -> Result<Ended, GuardError> {
-    if !holder.is_in_our_namespace(root) {
-        return Err(GuardError::Namespace);
-    }
-    if start == Start::Detach {
-        launch::detach(slot, holder)?;
-        return Ok(Ended::Detached);
-    }
-    let warnings = shelter::take(root, start == Start::Unit);
-    let fail = |cause| GuardError::Lock { path: root.path(&slot.guard_lock()), cause };
-    // An understudy that comes when all is over must not begin anew.
-    let opened = match start {
-        Start::Understudy => LockFile::open_existing(root, slot),
-        _ => LockFile::create(root, slot).map(Some),
-    };
-    let Some(mut lock) = opened.map_err(fail)? else { return Ok(Ended::NotNeeded) };
-    lock.wait().map_err(fail)?;
-    let record = lock.record();
-    // A leader that died before it wrote a record, or while it did, was ours all the same.
-    let is_strange = record.as_ref().is_some_and(|record| record.holder != holder.to_string());
-    if !lock.is_current() || (start == Start::Understudy && is_strange) {
-        return Ok(Ended::NotNeeded);
-    }
-    let earlier = record.filter(|_| !is_strange);
-    let record = Record {
-        leader: std::process::id(),
-        understudy: 0,
-        holder: holder.to_string(),
-        ready: false,
-        armed: earlier.is_some_and(|earlier| earlier.armed),
-        warnings,
-    };
-    let leader = Leader {
-        root,
-        kernel,
-        slot,
-        holder,
-        lock,
-        record,
-        life: holder.life(root),
-        understudy: None,
-        folder: watch_folder(root),
-    };
-    leader.lead().map_err(fail)
 }
 
 struct Leader<'a> {
