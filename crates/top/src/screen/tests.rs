@@ -250,7 +250,7 @@ fn half_a_range_is_told_if_there_is_one() {
 
 #[test]
 fn colours_only_where_they_are_wanted() {
-    let colours = |colour| {
+    let colours = |colour: bool| {
         let view = View { plain: !colour, ..View::default() };
         let terminal = drawn(80, 24, Some(&made(8)), &view);
         let content = terminal.backend().buffer().content().to_vec();
