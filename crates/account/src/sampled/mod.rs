@@ -51,7 +51,7 @@ impl Effort {
     /// What reading run times may cost at the end of so much time, half as much again as the looks, in
     /// seconds of CPU time; `None` where all are read.
     pub(crate) fn round_s(&self, length: Duration) -> Option<f64> {
-        (!self.is_thorough).then(|| 1.5 * self.share_max * length.as_secs_f64())
+        (!self.is_thorough).then_some(1.5 * self.share_max * length.as_secs_f64())
     }
 }
 
