@@ -27,6 +27,8 @@ pub(super) fn run(root: &Root, dry_run: bool, json: bool) -> Result<u8> {
     // A study starts from what was done by hand, so it is undone first.
     for slot in Slot::ALL {
         if let Some(stored) = saved::read(root, slot).map_err(with_advice)? {
+            // Of another boot or host there is nothing to put back, and nothing was left undone.
+            stored.check_machine(root, slot).map_err(with_advice)?;
             refuse_if_used(root, &stored)?;
         }
         let kernel = SystemKernel(root.clone());
@@ -244,6 +246,22 @@ mod tests {
         let text = describe(&restored(&["bring cpu3 online"]));
         assert!(text.contains("Left to do: bring cpu3 online\n"), "{text}");
         assert!(text.contains("The saved state is kept") && text.contains("--forget"), "{text}");
+    }
+
+    /// An earlier boot undid every change by itself: the machine is not told to be other than it was.
+    #[test]
+    fn a_state_of_an_earlier_boot_is_refused_and_nothing_is_said_to_be_left() {
+        let folder = tempfile::tempdir().expect("folder");
+        let machine = coretwin_host::fake::machine("vm-adjacent").expect("machine");
+        let root = machine.write(folder.path()).expect("written");
+        let state = capture::capture(&root).expect("state");
+        saved::write(&root, Slot::Hand, state).expect("saved");
+        let boot = root.path("proc/sys/kernel/random/boot_id");
+        std::fs::create_dir_all(boot.parent().expect("parent")).expect("folder");
+        std::fs::write(boot, "another").expect("boot");
+        let error = run(&root, false, false).expect_err("refused");
+        assert!(error.to_string().contains("earlier boot"), "{error}");
+        assert_eq!(crate::exit::status(&error), crate::exit::NOT_POSSIBLE);
     }
 
     #[test]
