@@ -234,8 +234,8 @@ fn pages_fit_the_terminal_at_any_width() {
         expect_file![format!("{}/tests/screens/{name}.txt", env!("CARGO_MANIFEST_DIR"))]
             .assert_eq(&golden);
     }
-    for typed in PAGES_HERE {
-        WIDTHS.map(|columns| page(typed, columns));
+    for (typed, columns) in PAGES_HERE.iter().flat_map(|typed| WIDTHS.map(|c| (typed, c))) {
+        page(typed, columns);
     }
 }
 
