@@ -69,16 +69,21 @@ fn meaning(step: Step, errno: Errno) -> Option<&'static str> {
         (Tasks, Errno::INVAL) => "its control group has none of these CPUs; give them to it first",
         (Tasks, Errno::SRCH) => "the task has ended; nothing is to be done",
         (Tasks, Errno::PERM) => "the task belongs to somebody else; run it as root",
-        // For every step.
-        (_, Errno::ACCESS | Errno::PERM) => {
+        (_, errno) => return in_any_step(errno),
+    })
+}
+
+fn in_any_step(errno: Errno) -> Option<&'static str> {
+    Some(match errno {
+        Errno::ACCESS | Errno::PERM => {
             "only root may do this; run it with sudo, outside of any container"
         }
-        (_, Errno::ROFS) => READ_ONLY,
-        (_, Errno::BUSY) => "something else uses it now; try again",
-        (_, Errno::AGAIN) => "the kernel was busy; try again",
-        (_, Errno::INTR) => "a signal came in between; try again",
-        (_, Errno::NOMEM) => "the kernel has no memory for it; free some and try again",
-        (_, Errno::NOENT) => "the kernel has no such file; it was removed, or /sys is not mounted",
+        Errno::ROFS => READ_ONLY,
+        Errno::BUSY => "something else uses it now; try again",
+        Errno::AGAIN => "the kernel was busy; try again",
+        Errno::INTR => "a signal came in between; try again",
+        Errno::NOMEM => "the kernel has no memory for it; free some and try again",
+        Errno::NOENT => "the kernel has no such file; it was removed, or /sys is not mounted",
         _ => return None,
     })
 }

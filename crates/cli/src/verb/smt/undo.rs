@@ -257,7 +257,9 @@ mod tests {
         let state = capture::capture(&root).expect("state");
         saved::write(&root, Slot::Hand, state).expect("saved");
         let boot = root.path("proc/sys/kernel/random/boot_id");
-        std::fs::create_dir_all(boot.parent().expect("parent")).expect("folder");
+        for folder in [boot.parent().expect("parent"), &root.path("run/lock")] {
+            std::fs::create_dir_all(folder).expect("folder");
+        }
         std::fs::write(boot, "another").expect("boot");
         let error = run(&root, false, false).expect_err("refused");
         assert!(error.to_string().contains("earlier boot"), "{error}");
