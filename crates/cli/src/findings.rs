@@ -76,7 +76,7 @@ fn next(study: &Study<'_>, folder: &Path) -> String {
         }
         Some(_) if first.question == Question::Plain => "what to set: see the report".to_owned(),
         Some(_) if first.action().is_some_and(|action| action.starts_with("keep")) => {
-            "nothing to set; its price: coretwin topology".to_owned()
+            "nothing to set; what SMT costs in security: coretwin topology".to_owned()
         }
         Some(_) if is_stand_in => "confirm it, as root, with --switch added".to_owned(),
         Some(_) => "as root: coretwin smt off (undo: smt restore)".to_owned(),

@@ -51,7 +51,7 @@ pub fn cputime_brief(cputime: &Cputime<'_>) -> Brief {
             "NOT SMT",
             format!(
                 "CPUs {} and {} share no known core; this work takes {slowdown:.2} times as long beside \
-                 the other",
+                 a spinner",
                 pair.0, pair.1
             ),
         ),
