@@ -296,7 +296,6 @@ fn set_nice(nice: i8) {
 }
 
 const PIECE_BYTES: usize = 64 << 10;
-/// How often a task that waits looks whether the time is up.
 
 pub(super) struct Objects {
     /// The sending and the receiving end. Messages keep whole, so that many may receive.

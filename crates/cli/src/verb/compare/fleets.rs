@@ -80,7 +80,7 @@ pub(super) fn compared(args: &Args, sources: Vec<Source>) -> Result<bool> {
     };
     let one = |place: usize| -> Result<FleetComparison> {
         let compared = compare_fleets([&records(0), &records(place)], args.margin);
-        Ok(compared.map_err(usage)?)
+        compared.map_err(usage)
     };
     let comparisons = (1..fleets.len()).map(one).collect::<Result<Vec<_>>>()?;
     args.show(FLEET_COMPARISON_FORMATS, fleet_comparison_brief, &comparisons)?;
