@@ -48,10 +48,14 @@ const VERBS: [(&str, &str); 15] = [
 ];
 
 /// Verbs that print pages, and a study as it is made. Their lines fit; how many there are is free.
-const PAGES: [(&str, &str); 5] = [
+const PAGES: [(&str, &str); 6] = [
     ("topology", "topology --root machine"),
     ("list", "list machines"),
     ("list-row", "list chat"),
+    (
+        "simulate-core",
+        "simulate core --preset zen4 --thread sieve --thread spin-pause --uops 20000",
+    ),
     (
         "simulate-sched",
         "simulate sched --scenario two-on-siblings --policy fair --policy linux-2.5.32 --slowdown 1.5",

@@ -83,10 +83,6 @@ impl Order {
         ["shared", "raw", "capacity", "alone", "number", "name"][self as usize]
     }
 
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|order| order.name() == name)
-    }
-
     fn step(self, by: usize) -> Self {
         Self::ALL[(self as usize + by) % Self::ALL.len()]
     }

@@ -59,7 +59,10 @@ fn compare(options: &Options) -> Result<(), Trouble> {
             continue;
         }
         for name in option("placement", placements).split('+') {
-            let placement = Placement::from_name(name).ok_or("there is no such placement")?;
+            let placement = Placement::ALL
+                .into_iter()
+                .find(|placement| placement.name() == name)
+                .ok_or("there is no such placement")?;
             for clients in option("clients", "1,2,4,8").split(',') {
                 let (load, place) = (load.as_str(), place.path());
                 let run = Run { program, placement, clients, seconds, load, place };

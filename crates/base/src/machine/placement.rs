@@ -48,8 +48,4 @@ impl Placement {
             Self::Packages => "roles on different packages",
         }
     }
-
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|placement| placement.name() == name)
-    }
 }

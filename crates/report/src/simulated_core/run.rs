@@ -1,7 +1,7 @@
 //! One run of the simulated core as text: speeds, where the cycles went, who held what.
 
 use crate::number;
-use crate::words::clean;
+use crate::words::{clean, fill};
 use coretwin_base::simulation::core_run::{CoreRun, CoreSide, CoreThread};
 use std::fmt::Write;
 
@@ -11,25 +11,31 @@ const SHOWN_MIN: f64 = 0.0005;
 /// Characters of a column of numbers.
 const COLUMN: usize = 9;
 
-pub fn core_run_text(run: &CoreRun) -> String {
-    let mut out = format!("{}: {}\n", clean(&run.preset), clean(&run.about));
-    let _ = writeln!(
-        out,
-        "{}, seed {}, {} uops each after {} of warm-up; speeds in uops per cycle at {} GHz\n",
+pub fn core_run_text(run: &CoreRun, page: usize) -> String {
+    let mut out = String::new();
+    sentence(&mut out, &format!("{}: {}", clean(&run.preset), clean(&run.about)), page);
+    let how = format!(
+        "{}, seed {}, {} uops each after {} of warm-up; speeds in uops per cycle at {} GHz",
         number::count(run.threads.len() as u64, "thread"),
         run.seed,
         number::whole(run.measure_uops),
         number::whole(run.warmup_uops),
         run.clock_ghz,
     );
-    speeds(&mut out, run);
-    stacks(&mut out, run);
-    occupancy(&mut out, run);
-    events(&mut out, run);
+    sentence(&mut out, &how, page);
+    out.push('\n');
+    speeds(&mut out, run, page);
+    stacks(&mut out, run, page);
+    occupancy(&mut out, run, page);
+    events(&mut out, run, page);
     out
 }
 
-fn speeds(out: &mut String, run: &CoreRun) {
+fn sentence(out: &mut String, text: &str, page: usize) {
+    fill(out, text.split(' '), page, "", "");
+}
+
+fn speeds(out: &mut String, run: &CoreRun, page: usize) {
     let shared = run.threads.len() > 1;
     let width = run.threads.iter().map(|thread| thread.profile.chars().count()).max().unwrap_or(0);
     let width = width.max("profile".len());
@@ -56,16 +62,16 @@ fn speeds(out: &mut String, run: &CoreRun) {
         out.push('\n');
     }
     if shared {
-        let _ = write!(
-            out,
-            "\nthroughput {:.3} of one thread's (sum of speeds relative to alone), mean slowdown {:.3}",
+        let mut text = format!(
+            "throughput {:.3} of one thread's (sum of speeds relative to alone), mean slowdown {:.3}",
             run.throughput, run.antt
         );
         if let Some(spread) = &run.spread {
             let [low, high] = spread.throughput;
-            let _ = write!(out, "; over {} seeds {low:.3} to {high:.3}", spread.seeds);
+            let _ = write!(text, "; over {} seeds {low:.3} to {high:.3}", spread.seeds);
         }
         out.push('\n');
+        sentence(out, &text, page);
     }
 }
 
@@ -95,15 +101,33 @@ fn heads(out: &mut String, first: usize, columns: &[(String, &CoreSide)]) {
     out.push('\n');
 }
 
-fn stacks(out: &mut String, run: &CoreRun) {
-    let columns = columns(run);
+/// As many of the columns as fit beside the first one; the others follow below.
+fn parts<'a>(
+    columns: &'a [(String, &'a CoreSide)],
+    first: usize,
+    page: usize,
+) -> impl Iterator<Item = &'a [(String, &'a CoreSide)]> {
+    let widths = columns.iter().map(|(head, _)| head.chars().count().max(COLUMN) + 2);
+    let fitting = page.saturating_sub(first) / widths.max().unwrap_or(COLUMN);
+    columns.chunks(fitting.max(1))
+}
+
+fn stacks(out: &mut String, run: &CoreRun, page: usize) {
     out.push_str("\nwhere the cycles went (cycles per uop)\n");
-    let first = 52;
-    heads(out, first, &columns);
+    // What a component means stands beside it where a column has room beside that.
+    let first = if page < 80 { 16 } else { 52 };
+    for columns in parts(&columns(run), first, page) {
+        stack(out, columns, first);
+    }
+}
+
+fn stack(out: &mut String, columns: &[(String, &CoreSide)], first: usize) {
+    heads(out, first, columns);
     let mut line = |name: &str, about: &str, values: &[f64]| {
+        let about = if first < 52 { "" } else { about };
         let words = format!("{name:<16}{about}");
         let _ = write!(out, "{words:first$}");
-        for (value, (head, _)) in values.iter().zip(&columns) {
+        for (value, (head, _)) in values.iter().zip(columns) {
             let width = head.chars().count().max(COLUMN);
             let _ = write!(out, "  {value:>width$.4}");
         }
@@ -121,41 +145,48 @@ fn stacks(out: &mut String, run: &CoreRun) {
     line("all", "", &totals);
 }
 
-fn occupancy(out: &mut String, run: &CoreRun) {
+fn occupancy(out: &mut String, run: &CoreRun, page: usize) {
     if run.occupancy.is_empty() {
         return;
     }
     out.push_str("\nentries held on average\n");
     for resource in &run.occupancy {
-        let _ = write!(out, "  {:<18} of {:>4}", clean(&resource.resource), resource.entries);
+        let mut words =
+            vec![format!("  {:<18} of {:>4}", clean(&resource.resource), resource.entries)];
         for (index, thread) in run.threads.iter().enumerate() {
             let alone = resource.alone.get(index).copied().unwrap_or(0.0);
-            let _ = write!(out, "   {} alone {alone:.1}", clean(&thread.profile));
+            let mut held = format!("  {} alone {alone:.1}", clean(&thread.profile));
             if run.threads.len() > 1 {
                 let beside = resource.beside.get(index).copied().unwrap_or(0.0);
-                let _ = write!(out, ", beside {beside:.1}");
+                let _ = write!(held, ", beside {beside:.1}");
             }
+            words.push(held);
         }
-        out.push('\n');
+        fill(out, words.iter().map(String::as_str), page, "", "    ");
     }
 }
 
-fn events(out: &mut String, run: &CoreRun) {
+fn events(out: &mut String, run: &CoreRun, page: usize) {
     out.push_str("\nevents per 1,000 uops\n");
-    let columns = columns(run);
+    let first = 22;
+    for columns in parts(&columns(run), first, page) {
+        rates(out, columns, first);
+    }
+}
+
+fn rates(out: &mut String, columns: &[(String, &CoreSide)], first: usize) {
     let names: Vec<&String> = match columns.first() {
         Some((_, side)) => side.events.keys().collect(),
         None => return,
     };
-    let first = 22;
-    heads(out, first, &columns);
+    heads(out, first, columns);
     for name in names {
         let count = |side: &CoreSide| side.events.get(name).copied().unwrap_or(0);
         if columns.iter().all(|(_, side)| count(side) == 0) {
             continue;
         }
         let _ = write!(out, "{:first$}", name.replace('_', " "));
-        for (head, side) in &columns {
+        for (head, side) in columns {
             let rate = count(side) as f64 * 1000.0 / side.uops.max(1) as f64;
             let width = head.chars().count().max(COLUMN);
             let _ = write!(out, "  {rate:>width$.3}");

@@ -12,6 +12,7 @@ use coretwin_base::simulation::core_run::{
 };
 use coretwin_base::suggest;
 use coretwin_lab::simulated_core::{self, Cache, Request};
+use coretwin_report::topology::beside;
 use coretwin_sim::core::accuracy;
 use coretwin_sim::core::length::Length;
 use coretwin_sim::core::profile::{self, Profile};
@@ -118,7 +119,7 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     if args.json {
         out::json(&Predicted::new(&run))?;
     } else {
-        told(&coretwin_report::core_run_text(&run))?;
+        told(&coretwin_report::core_run_text(&run, out::page(usize::MAX)))?;
     }
     Ok(DONE)
 }
@@ -169,7 +170,9 @@ fn experiment(name: &str, preset: &Preset, options: &Options, json: bool) -> Res
 
 /// Prints a text behind what is known of the model's error.
 fn told(text: &str) -> Result<()> {
-    out::text(&format!("{}\n{text}", accuracy::known()))
+    let mut known = String::new();
+    beside(&mut known, "", &accuracy::known().to_string(), out::page(usize::MAX));
+    out::text(&(known + text))
 }
 
 #[derive(serde::Serialize)]
