@@ -9,8 +9,11 @@
  *   wakeup    a task that wakes on a busy CPU gets an idle sibling           (core_queue_wake.h)
  *   pickup    a CPU runs whatever waits on its core                          (core_queue_work.h)
  *   affinity  a task goes back to its core                                   (core_queue_wake.h)
- *   passive   a CPU without work takes a waiting task of a busier core       (core_queue_work.h)
+ *   passive   tasks that start or wait leave their core for a less busy one   (core_queue_wake.h, core_queue_work.h)
  *   active    a core without work takes a running task of a core with two    (core_queue_active.h)
+ *
+ * Tasks change cores when they wake or start, or when a CPU of another core takes them to run: never from queue to
+ * queue, so that what waits for a CPU that goes is in queues of that CPU's core.
  *
  * Beside the queue of its core each CPU has one of its own, in the same order by a clock of its own, for tasks
  * that may not run on every CPU of the core, and for all tasks if pickup is off: no task waits where nobody
@@ -37,11 +40,10 @@ s32 on_select_cpu(u64 *context)
 
 	if (!task)
 		return last;
-	cpu = place(p, last, &idle);
+	cpu = place(p, last, HAS_WAKE_FLAG(context[2], SCX_WAKE_FORK), &idle);
 	if (idle) {
 		/* Nobody waits there: past the queue. */
-		leave_queue(task);
-		arrive(task, cpu, is_bound(p, cpu));
+		arrive(p, task, cpu, is_bound(p, cpu));
 		insert(p, DSQ_LOCAL, options.slice_ns, 0);
 	}
 	return cpu;
@@ -53,7 +55,7 @@ void on_enqueue(u64 *context)
 	struct task_struct *p = (void *)context[0];
 	u64 flags = context[1];
 	struct task *task = task_of(p);
-	u32 cpu = scx_bpf_task_cpu(p), core = core_number(cpu);
+	u32 cpu = scx_bpf_task_cpu(p), core = core_number(cpu), ahead;
 	bool again = HAS_FLAG(flags, SCX_ENQ_REENQ), stopped, asked;
 
 	/* One that a better class pushed out would come back again and again: the kernel ends that after a while. */
@@ -62,7 +64,6 @@ void on_enqueue(u64 *context)
 		insert(p, DSQ_LOCAL, options.slice_ns, flags);
 		return;
 	}
-	leave_queue(task);
 	stopped = task->stopped;
 	asked = task->give_away;
 	task->stopped = task->give_away = false;
@@ -74,14 +75,17 @@ void on_enqueue(u64 *context)
 		kick(cpu, 0);
 		return;
 	}
-	arrive(task, cpu, is_bound(p, cpu));
+	arrive(p, task, cpu, is_bound(p, cpu));
 	count(p, task->bound ? QUEUED_FOR_CPU : QUEUED);
-	add(p, QUEUE_AHEAD, core_of(core)->queued);
-	task->queue = core + 1;
-	at_least(p, QUEUE_LONGEST, __sync_fetch_and_add(&core_of(core)->queued, 1) + 1);
+	ahead = waiting(core);
+	add(p, QUEUE_AHEAD, ahead);
+	at_least(p, QUEUE_LONGEST, ahead + 1);
+	if (task->bound)
+		core_of(core)->of_cpus = true;
+	core_of(core)->came_ns = task->waits_ns;
+	core_of(core)->may_wait = true;
 	insert_by_time(p, task->bound ? QUEUE_OF_CPU + cpu : core, options.slice_ns, task->virtual_ns, flags);
-	if (!stopped)
-		announce(p, task, cpu);
+	announce(p, task, cpu, stopped);
 }
 
 SEC("struct_ops/dispatch")
@@ -91,24 +95,21 @@ void on_dispatch(u64 *context)
 	struct task_struct *previous = (void *)context[1];
 	struct cpu *here = cpu_of(cpu);
 	struct task_struct *goes_on = NULL;
+	u32 from;
 
 	if (options.stuck)
 		return;
 	if (previous && (previous->scx.flags & TASK_QUEUED) && !here->asked)
 		goes_on = previous;
-	if (here->look) {
-		here->look = false;
-		if (steal(core)) {
-			here->how = EVENED_OUT;
-			return;
-		}
-	}
 	if (own_work(cpu, goes_on))
 		return;
 	if (options.pickup && scx_bpf_dsq_nr_queued(core) > 0)
 		add_once(LEFT_OWN, 1);
-	else if (steal(core))
+	from = take_any(core);
+	if (from != NONE) {
 		here->how = STOLEN;
+		tell_next(from);
+	}
 }
 
 /* Counts by how far a task moves to run. */
@@ -141,7 +142,6 @@ void on_running(u64 *context)
 
 	if (!task)
 		return;
-	leave_queue(task);
 	if (task->waits_ns) {
 		count(p, WAITS);
 		add(p, WAITED_NS, now - task->waits_ns);
@@ -152,7 +152,7 @@ void on_running(u64 *context)
 	if (here->how)
 		count(p, here->how);
 	here->how = 0;
-	move_home(task, cpu, is_bound(p, cpu));
+	move_home(p, task, cpu, is_bound(p, cpu));
 	if (before(clock_of(cpu, task->bound), task->virtual_ns))
 		*(task->bound ? &here->now : &core->now) = task->virtual_ns;
 	task->stopped = false;
@@ -191,8 +191,12 @@ void on_stopping(u64 *context)
 	task->give_away = runnable && here->asked;
 	here->asked = false;
 	/* Whoever displaces it may not be ours: its wait begins now. */
-	if (runnable)
+	if (runnable) {
 		task->waits_ns = bpf_ktime_get_ns();
+	} else {
+		task->lag = lag(p, task);
+		task->sleeps = true;
+	}
 }
 
 SEC("struct_ops/tick")
@@ -203,10 +207,7 @@ void on_tick(u64 *context)
 	struct cpu *here = cpu_of(cpu);
 	u64 now = bpf_ktime_get_ns(), since;
 
-	if (options.passive && now - here->balanced_ns >= options.balance_ns) {
-		here->balanced_ns = now;
-		here->look = true;
-	}
+	look(core, now);
 	since = before(here->ticked_ns, here->started_ns) ? here->started_ns : here->ticked_ns;
 	here->ticked_ns = now;
 	if (core_of(core)->running < 2 || !is_any_core_idle())
@@ -276,15 +277,20 @@ s32 on_init_task(u64 *context)
 	return 0;
 }
 
-/* What a task used under another class is not counted. */
+/* What a task used under another class is not counted; it comes back where the others are. */
 SEC("struct_ops/enable")
 void on_enable(u64 *context)
 {
 	struct task_struct *p = (void *)context[0];
 	struct task *task = task_of(p);
 
-	if (task)
-		task->counted_ns = p->se.sum_exec_runtime;
+	if (!task)
+		return;
+	task->counted_ns = p->se.sum_exec_runtime;
+	if (task->ran_on != NONE) {
+		task->lag = 0;
+		task->sleeps = true;
+	}
 }
 
 SEC("struct_ops/cpu_online")

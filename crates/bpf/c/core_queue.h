@@ -7,6 +7,7 @@
 #define CORETWIN_CORE_QUEUE_H
 
 #include "kernel.h"
+#include "core_queue_decide.h"
 
 /* The most CPUs, a power of two; and CPUs of one core. */
 #define CPUS_MAX 1024
@@ -21,9 +22,10 @@ struct options {
 	u64 balance_ns;
 	u64 preempt_ns;
 	u64 slice_ns;
-	/* CPUs there can be, and cores. */
+	/* CPUs there can be, cores, and last-level caches. */
 	u32 cpus;
 	u32 cores;
+	u32 caches;
 	/* Only tasks of this process are counted; 0: all. */
 	u32 watch;
 	u8 active;
@@ -34,13 +36,15 @@ struct options {
 	u8 wakeup;
 	/* For trials of the watchdog: no task is ever taken out of a queue. */
 	u8 stuck;
-	u8 unused[5];
+	u8 unused[1];
 };
 
 /* Where a CPU is. Of one that is unknown the core is only a number that no other has. */
 struct place {
 	u32 core;
 	u32 package;
+	/* A number of our own for the last-level cache. */
+	u32 cache;
 	u32 unknown;
 };
 
@@ -57,6 +61,8 @@ enum counter {
 	WOKE_LAST_IDLE,
 	WOKE_SIBLING,
 	WOKE_IDLE_CORE,
+	WOKE_OTHER_IDLE,
+	WOKE_LESS_CROWDED,
 	WOKE_LAST_BUSY,
 	WOKE_CORE_BUSY,
 	WOKE_ELSEWHERE,

@@ -35,7 +35,7 @@ static bool give_away(struct task_struct *p, struct task *task, u32 cpu)
 		return false;
 	}
 	count(p, ACTIVE_MOVED);
-	arrive(task, idle, is_bound(p, idle));
+	arrive(p, task, idle, is_bound(p, idle));
 	insert(p, DSQ_LOCAL_ON | idle, options.slice_ns, 0);
 	return true;
 }

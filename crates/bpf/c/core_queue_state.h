@@ -20,8 +20,9 @@ struct cpu {
 	u64 virtual_ns;
 	u64 started_ns;
 	u64 ticked_ns;
-	u64 balanced_ns;
 	u32 weight;
+	/* The core that its next wake-up looks at besides those of the task and the waker. */
+	u32 probe;
 	/* Whether it runs a task of ours, whether that could run elsewhere, and whether by the CPU's own clock. */
 	u8 runs;
 	u8 movable;
@@ -29,8 +30,6 @@ struct cpu {
 	u8 online;
 	/* Its task is wanted by an idle core. */
 	u8 asked;
-	/* It shall look at other cores, though it has work. */
-	u8 look;
 	/* How it came by what it runs next: a counter, never the first. */
 	u8 how;
 } __attribute__((aligned(64)));
@@ -41,10 +40,21 @@ struct core {
 	u64 now;
 	/* When a running task was last asked of it. */
 	u64 asked_ns;
-	/* Its CPUs that run a task, tasks that wait for it, and its CPUs that are online. */
+	/* Its CPUs that run a task; tasks that waited when it last looked, for those who watch; its CPUs that are online. */
 	u32 running;
 	u32 queued;
 	u32 online;
+	/* Tasks that it shall take from another core; what it and that have done about it. */
+	u32 owed;
+	u32 owed_from;
+	u32 looks;
+	u64 looked_ns;
+	/* When a task last came to its queues; those are only looked at from elsewhere while they may hold one. */
+	u64 came_ns;
+	u8 may_wait;
+	/* Whether the next task is one that is owed; whether any task ever waited for one of its CPUs. */
+	u8 turn;
+	u8 of_cpus;
 } __attribute__((aligned(64)));
 
 /* A task. */
@@ -58,8 +68,9 @@ struct task {
 	u32 home;
 	/* Where it last ran; none: nowhere yet. */
 	u32 ran_on;
-	/* The core in whose queue it waits, plus one. */
-	u32 queue;
+	/* While it sleeps: how far it was behind the clock of its queue. */
+	s64 lag;
+	u8 sleeps;
 	/* It was running, and an idle core has asked for it. */
 	u8 give_away;
 	/* It was running, and goes on to wait. */
@@ -214,24 +225,32 @@ static u64 clock_of(u32 cpu, bool bound)
 	return bound ? cpu_of(cpu)->now : core_of(core_number(cpu))->now;
 }
 
-/* Makes a task one of a queue. Clocks differ: what counts is how far before its clock it was. */
-static void move_home(struct task *task, u32 cpu, bool bound)
+/* How far a task is behind the clock of its queue, by a slice of its weight at most. */
+static s64 lag(struct task_struct *p, struct task *task)
 {
-	if (bound != task->bound || (bound ? cpu != task->home : core_number(cpu) != core_number(task->home)))
-		task->virtual_ns += clock_of(cpu, bound) - clock_of(task->home, task->bound);
+	return lag_of(clock_of(task->home, task->bound), task->virtual_ns, by_weight(options.slice_ns, weight_of(p)));
+}
+
+/* Makes a task one of a queue. Clocks differ: what counts is its lag, which stands still while it sleeps. */
+static void move_home(struct task_struct *p, struct task *task, u32 cpu, bool bound)
+{
+	bool moves = bound != task->bound ||
+		     (bound ? cpu != task->home : core_number(cpu) != core_number(task->home));
+
+	if (task->sleeps || moves) {
+		s64 behind = task->sleeps ? task->lag : lag(p, task);
+
+		task->virtual_ns = clock_of(cpu, bound) - behind;
+		task->sleeps = false;
+	}
 	task->home = cpu;
 	task->bound = bound;
 }
 
-/* A task comes to a queue. One that slept long is a slice before the others, and no more. */
-static void arrive(struct task *task, u32 cpu, bool bound)
+/* A task comes to a queue. */
+static void arrive(struct task_struct *p, struct task *task, u32 cpu, bool bound)
 {
-	u64 earliest;
-
-	move_home(task, cpu, bound);
-	earliest = clock_of(cpu, bound) - options.slice_ns;
-	if (before(task->virtual_ns, earliest))
-		task->virtual_ns = earliest;
+	move_home(p, task, cpu, bound);
 	task->waits_ns = bpf_ktime_get_ns();
 }
 
@@ -240,40 +259,63 @@ struct candidate {
 	u64 virtual_ns;
 	u32 weight;
 	bool is;
-	/* It runs already. */
+	/* It runs already; it has waited so long that it goes next. */
 	bool goes_on;
+	bool overdue;
 };
 
-/*
- * Whether a task in the queue of a CPU comes before one in that of its core. The two queues have clocks of
- * their own, for neither can make up for what the other has on CPUs that it may not use: they are apart by no
- * more than what each may be ahead by its last slice, so that none is left behind.
- */
+/* Whether a task in the queue of a CPU comes before one in that of its core. */
 static bool own_before(u32 cpu, struct candidate *own, struct candidate *shared)
 {
 	struct cpu *here = cpu_of(cpu);
-	s64 most = options.slice_ns + by_weight(options.slice_ns, own->weight);
-	s64 least = -(s64)(options.slice_ns + by_weight(options.slice_ns, shared->weight));
 	s64 ahead = own->virtual_ns + here->shift - shared->virtual_ns;
-	s64 within = ahead > most ? most : ahead < least ? least : ahead;
+	s64 kept = ahead_of(ahead, options.slice_ns, by_weight(options.slice_ns, own->weight),
+			    by_weight(options.slice_ns, shared->weight));
 
-	here->shift += within - ahead;
-	return within < 0;
+	here->shift += kept - ahead;
+	return kept < 0;
 }
 
-/* The task waits no longer in the queue in which it was counted. */
-static void leave_queue(struct task *task)
+/* Tasks that wait on a core. */
+static u32 waiting(u32 core)
 {
-	if (task->queue) {
-		__sync_fetch_and_sub(&core_of(task->queue - 1)->queued, 1);
-		task->queue = 0;
+	s32 count = scx_bpf_dsq_nr_queued(core);
+	u32 index;
+
+	for (index = 0; index < THREADS_MAX && core_of(core)->of_cpus; index++) {
+		u32 cpu = member(core, index);
+
+		if (cpu == NONE)
+			break;
+		count += scx_bpf_dsq_nr_queued(QUEUE_OF_CPU + cpu);
 	}
+	return count;
 }
 
 /* Tasks that run or wait on a core. */
 static always_inline u32 load(u32 core)
 {
-	return core_of(core)->running + core_of(core)->queued;
+	return core_of(core)->running + waiting(core);
+}
+
+/* A task is about to come to a queue: the kernel puts it there after we have said so. */
+#define COMES_NS 10000000ull
+
+/* Whether tasks may wait on a core. What is seen empty long after the last one came is not looked at again. */
+static bool may_wait(u32 core)
+{
+	struct core *it = core_of(core);
+
+	if (!it->may_wait)
+		return false;
+	if (waiting(core))
+		return true;
+	if (bpf_ktime_get_ns() - it->came_ns > COMES_NS) {
+		it->may_wait = false;
+		if (waiting(core))
+			it->may_wait = true;
+	}
+	return false;
 }
 
 /* Whether a task may not leave its CPU for now, whatever its mask says. */

@@ -27,9 +27,9 @@ static u32 shortest(struct task_struct *p, u32 fallback)
 	u32 best = fallback, least = NONE;
 
 	FOR_EACH(core, options.cores) {
-		u32 index;
+		u32 index, there = load(core);
 
-		if (load(core) >= least)
+		if (there >= least)
 			continue;
 		for (index = 0; index < THREADS_MAX; index++) {
 			u32 cpu = member(core, index);
@@ -38,7 +38,7 @@ static u32 shortest(struct task_struct *p, u32 fallback)
 				break;
 			if (cpu_of(cpu)->online && allowed(p, cpu)) {
 				best = cpu;
-				least = load(core);
+				least = there;
 				break;
 			}
 		}
@@ -85,26 +85,103 @@ static u32 place_anywhere(struct task_struct *p, u32 last, bool *idle)
 	return *idle ? cpu : shortest(p, last);
 }
 
+/* An idle core, or an idle CPU, of a CPU's last-level cache, now claimed; none. */
+static u32 claim_near(struct task_struct *p, u32 near, bool whole)
+{
+	u32 cache = places[near & (CPUS_MAX - 1)].cache;
+	const struct cpumask *idle = whole ? scx_bpf_get_idle_smtmask() : scx_bpf_get_idle_cpumask();
+	u32 found = NONE;
+
+	if (!bpf_cpumask_empty(idle)) {
+		FOR_EACH(cpu, options.cpus) {
+			if (places[cpu & (CPUS_MAX - 1)].cache == cache && bpf_cpumask_test_cpu(cpu, idle) &&
+			    allowed(p, cpu)) {
+				found = cpu;
+				break;
+			}
+		}
+	}
+	scx_bpf_put_idle_cpumask(idle);
+	return found != NONE && scx_bpf_test_and_clear_cpu_idle(found) ? found : NONE;
+}
+
+/* The same anywhere, near ones first. */
+static u32 claim(struct task_struct *p, u32 near, bool whole)
+{
+	u32 cpu = options.caches > 1 ? claim_near(p, near, whole) : NONE;
+	s32 far = -1;
+
+	if (cpu == NONE)
+		far = scx_bpf_pick_idle_cpu(p->cpus_ptr, whole ? PICK_IDLE_CORE : 0);
+	return far < 0 ? cpu : (u32)far;
+}
+
+static struct crowd crowd_of(u32 core, u32 home)
+{
+	return (struct crowd){
+		.load = load(core),
+		.cpus = core_of(core)->online,
+		.is_far = places[member(core, 0) & (CPUS_MAX - 1)].cache != places[home & (CPUS_MAX - 1)].cache,
+	};
+}
+
+/* A CPU of a core that a task may run on; none. */
+static u32 allowed_of(struct task_struct *p, u32 core)
+{
+	u32 index;
+
+	for (index = 0; index < THREADS_MAX; index++) {
+		u32 cpu = member(core, index);
+
+		if (cpu == NONE)
+			break;
+		if (cpu_of(cpu)->online && allowed(p, cpu))
+			return cpu;
+	}
+	return NONE;
+}
+
+/* A CPU of the waker's core, or of the next that it probes, if there is enough less to do than at home; none. */
+static u32 less_crowded(struct task_struct *p, u32 last)
+{
+	u32 waker = bpf_get_smp_processor_id();
+	u32 probe = cpu_of(waker)->probe + 1, probed;
+	struct crowd home = crowd_of(core_number(last), last), first = home, second = home;
+
+	probe = probe < options.cores ? probe : 0;
+	cpu_of(waker)->probe = probe;
+	probed = allowed_of(p, probe);
+	if (allowed(p, waker) && core_number(waker) != core_number(last))
+		first = crowd_of(core_number(waker), last);
+	if (probed != NONE && probe != core_number(last))
+		second = crowd_of(probe, last);
+	switch (least_crowded(home, first, second)) {
+	case 0:
+		return waker;
+	case 1:
+		return probed;
+	}
+	return NONE;
+}
+
 /* The CPU for a task that becomes runnable, and whether it was idle and is claimed now. */
-static u32 place(struct task_struct *p, u32 last, bool *idle)
+static u32 place(struct task_struct *p, u32 last, bool is_new, bool *idle)
 {
 	bool here = allowed(p, last);
-	u32 cpu, core = core_number(last), index;
+	u32 cpu;
 
 	if (!options.affinity)
 		return place_anywhere(p, last, idle);
+	is_new = is_new && options.passive;
 	*idle = true;
-	if (options.idle_core_first) {
-		s32 found;
-
+	if (options.idle_core_first || is_new) {
 		if (here && is_core_idle(last) && scx_bpf_test_and_clear_cpu_idle(last)) {
 			count(p, WOKE_LAST_IDLE);
 			return last;
 		}
-		found = scx_bpf_pick_idle_cpu(p->cpus_ptr, PICK_IDLE_CORE);
-		if (found >= 0) {
+		if ((cpu = claim(p, last, true)) != NONE) {
 			count(p, WOKE_IDLE_CORE);
-			return found;
+			return cpu;
 		}
 	}
 	if (here && scx_bpf_test_and_clear_cpu_idle(last)) {
@@ -115,19 +192,27 @@ static u32 place(struct task_struct *p, u32 last, bool *idle)
 		count(p, WOKE_SIBLING);
 		return cpu;
 	}
+	if (options.passive) {
+		cpu = options.idle_core_first || is_new ? NONE : claim(p, last, true);
+		if (cpu != NONE || (cpu = claim(p, last, false)) != NONE) {
+			count(p, WOKE_OTHER_IDLE);
+			return cpu;
+		}
+		*idle = false;
+		cpu = is_new ? shortest(p, last) : less_crowded(p, last);
+		if (cpu != NONE) {
+			count(p, is_new ? WOKE_ELSEWHERE : WOKE_LESS_CROWDED);
+			return cpu;
+		}
+	}
 	*idle = false;
 	if (here && cpu_of(last)->online) {
 		count(p, WOKE_LAST_BUSY);
 		return last;
 	}
-	for (index = 0; index < THREADS_MAX; index++) {
-		cpu = member(core, index);
-		if (cpu == NONE)
-			break;
-		if (cpu_of(cpu)->online && allowed(p, cpu)) {
-			count(p, WOKE_CORE_BUSY);
-			return cpu;
-		}
+	if ((cpu = allowed_of(p, core_number(last))) != NONE) {
+		count(p, WOKE_CORE_BUSY);
+		return cpu;
 	}
 	count(p, WOKE_ELSEWHERE);
 	return shortest(p, last);
@@ -172,15 +257,28 @@ static u32 victim(struct task_struct *p, struct task *task, u32 cpu)
 	return NONE;
 }
 
-/* Has somebody take notice of a task that waits. */
-static void announce(struct task_struct *p, struct task *task, u32 cpu)
+/* Has an idle CPU anywhere take a task that waits on a busy core. */
+static bool tell_idle(struct task_struct *p, u32 cpu)
+{
+	u32 taker = NONE;
+
+	if (options.passive && !is_held(p) && (taker = claim(p, cpu, true)) == NONE)
+		taker = claim(p, cpu, false);
+	if (taker == NONE)
+		return false;
+	count(p, TOLD_OTHER_CORE);
+	kick(taker, KICK_IDLE);
+	return true;
+}
+
+/* Has somebody take notice of a task that waits: whoever is idle or, if it woke, one that it displaces. */
+static void announce(struct task_struct *p, struct task *task, u32 cpu, bool displaced)
 {
 	bool idle = scx_bpf_test_and_clear_cpu_idle(cpu);
-	s32 taker;
 	u32 other;
 
 	/* The kernel asks nobody for the CPU of a task that has but one. */
-	if (p->nr_cpus_allowed == 1)
+	if (p->nr_cpus_allowed == 1 && !displaced)
 		count(p, idle ? WOKE_LAST_IDLE : WOKE_LAST_BUSY);
 	if (idle) {
 		count(p, TOLD_OWN);
@@ -192,20 +290,12 @@ static void announce(struct task_struct *p, struct task *task, u32 cpu)
 		kick(other, KICK_IDLE);
 		return;
 	}
+	if (tell_idle(p, cpu) || displaced)
+		return;
 	other = victim(p, task, cpu);
 	if (other != NONE) {
 		count(p, PREEMPTED);
 		kick(other, KICK_PREEMPT);
-		return;
-	}
-	if (!options.passive || is_held(p))
-		return;
-	taker = scx_bpf_pick_idle_cpu(p->cpus_ptr, PICK_IDLE_CORE);
-	if (taker < 0)
-		taker = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
-	if (taker >= 0) {
-		count(p, TOLD_OTHER_CORE);
-		kick(taker, KICK_IDLE);
 	}
 }
 

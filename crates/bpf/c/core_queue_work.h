@@ -3,7 +3,19 @@
 #ifndef CORETWIN_CORE_QUEUE_WORK_H
 #define CORETWIN_CORE_QUEUE_WORK_H
 
-#include "core_queue_state.h"
+#include "core_queue_wake.h"
+
+/* Every so many looks of a core go beyond its last-level cache. */
+#define WIDE_LOOK 4
+
+/* How long a task has waited. */
+static u64 waited_ns(struct task_struct *p)
+{
+	struct task *task = task_of(p);
+	u64 waits_ns = task ? task->waits_ns : 0;
+
+	return waits_ns ? bpf_ktime_get_ns() - waits_ns : 0;
+}
 
 /* The first task in a queue that a CPU may run. */
 static void first_in(u64 queue, u32 cpu, struct candidate *first)
@@ -23,6 +35,7 @@ static void first_in(u64 queue, u32 cpu, struct candidate *first)
 			first->virtual_ns = p->scx.dsq_vtime;
 			first->weight = weight_of(p);
 			first->is = true;
+			first->overdue = is_overdue(waited_ns(p), by_weight(GUARD_NS, first->weight));
 		}
 	}
 	bpf_iter_scx_dsq_destroy(&it);
@@ -46,34 +59,98 @@ static bool take_from(u32 core)
 	return false;
 }
 
-/* Takes a waiting task of the busiest other core that has two more than this one, or that lost its CPUs. */
-static bool steal(u32 here)
+/* Whether a core lies in the last-level cache of another. */
+static bool is_near(u32 core, u32 other)
 {
-	u32 own = load(here), most = 0, busiest = NONE;
+	return places[member(core, 0) & (CPUS_MAX - 1)].cache == places[member(other, 0) & (CPUS_MAX - 1)].cache;
+}
+
+/*
+ * Takes a waiting task of the busiest core of which one may run here, near ones first; of a core that lost its CPUs
+ * whatever is switched off. For a CPU without work.
+ */
+static u32 take_any(u32 here)
+{
+	u32 most = 0, busiest = NONE;
 
 	FOR_EACH(core, options.cores) {
-		u32 there = load(core);
-		bool lost = !core_of(core)->online;
+		u32 rank;
 
-		if ((u32)core == here || !core_of(core)->queued)
+		if (!may_wait(core) || (!options.passive && core_of(core)->online))
 			continue;
-		if ((lost || (options.passive && there > own + 1)) && there > most) {
-			most = there;
+		rank = load(core) + (is_near(core, here) << 16);
+		if (rank > most) {
+			most = rank;
 			busiest = core;
 		}
 	}
-	if (busiest == NONE)
-		return false;
-	if (take_from(busiest))
-		return true;
-	/* What waits there may not run here: whoever else has enough. */
+	if (busiest == NONE || take_from(busiest))
+		return busiest;
+	/* What waits there may not run here: whoever else has some. */
 	FOR_EACH(core, options.cores) {
-		if ((u32)core == here || (u32)core == busiest || !core_of(core)->queued)
-			continue;
-		if (options.passive && load(core) > own + 1 && take_from(core))
-			return true;
+		if (options.passive && may_wait(core) && take_from(core))
+			return core;
 	}
-	return false;
+	return NONE;
+}
+
+/* The core of which a task is taken that this one owes itself, if it is the turn of one; none. */
+static u32 take_owed(u32 here, bool has_own)
+{
+	struct core *core = core_of(here);
+	u32 from = core->owed_from;
+
+	if (!core->owed)
+		return NONE;
+	core->turn = !core->turn;
+	if (has_own && !core->turn)
+		return NONE;
+	if (load(from) <= load(here) || !take_from(from)) {
+		core->owed = 0;
+		return NONE;
+	}
+	core->owed--;
+	return from;
+}
+
+/* A core looks now and then whether another has more than it, and what it owes itself then. */
+static void look(u32 here, u64 now)
+{
+	struct core *core = core_of(here);
+	bool wide = core->looks % WIDE_LOOK == WIDE_LOOK - 1;
+	u32 most = 0, busiest = here;
+
+	core->queued = waiting(here);
+	if (!options.passive || now - core->looked_ns < options.balance_ns)
+		return;
+	core->looked_ns = now;
+	core->looks++;
+	FOR_EACH(other, options.cores) {
+		if ((u32)other != here && (wide || is_near(other, here)) && may_wait(other) && load(other) > most) {
+			most = load(other);
+			busiest = other;
+		}
+	}
+	core->owed_from = busiest;
+	core->owed = owed_of(load(here), most);
+}
+
+/* One more idle CPU is told if more tasks wait on a core of which one was just taken. */
+static void tell_next(u32 core)
+{
+	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+	bool none = bpf_cpumask_empty(idle);
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+
+	scx_bpf_put_idle_cpumask(idle);
+	if (none || scx_bpf_dsq_nr_queued(core) <= 0)
+		return;
+	bpf_iter_scx_dsq_new(&it, core, 0);
+	p = bpf_iter_scx_dsq_next(&it);
+	if (p)
+		tell_idle(p, member(core, 0));
+	bpf_iter_scx_dsq_destroy(&it);
 }
 
 /* The task that runs takes the place of the first of its queue, if it had less CPU time. */
@@ -85,18 +162,23 @@ static void consider(struct task_struct *p, struct candidate *first)
 
 	if (task)
 		virtual_ns = task->virtual_ns + by_weight(p->se.sum_exec_runtime - task->counted_ns, weight);
-	if (!first->is || before(virtual_ns, first->virtual_ns)) {
+	if (!first->is || (!first->overdue && before(virtual_ns, first->virtual_ns))) {
 		first->virtual_ns = virtual_ns;
 		first->weight = weight;
 		first->is = first->goes_on = true;
+		first->overdue = false;
 	}
 }
 
-/* Has a CPU go on with its task, or with the first of its queues; false if it has neither. */
+/*
+ * Has a CPU go on with its task, or with the first of its queues, or with one that its core owes itself; false if
+ * there is none of these.
+ */
 static bool own_work(u32 cpu, struct task_struct *goes_on)
 {
 	u64 of_core = core_number(cpu), of_cpu = QUEUE_OF_CPU + cpu;
 	struct candidate own = {}, shared = {};
+	u32 from = NONE;
 	bool is_own;
 
 	if (options.pickup)
@@ -104,11 +186,22 @@ static bool own_work(u32 cpu, struct task_struct *goes_on)
 	first_in(of_cpu, cpu, &own);
 	if (goes_on)
 		consider(goes_on, cpu_of(cpu)->bound ? &own : &shared);
-	is_own = own.is && (!shared.is || own_before(cpu, &own, &shared));
+	if (!own.overdue && !shared.overdue)
+		from = take_owed(of_core, own.is || shared.is);
+	if (from != NONE) {
+		cpu_of(cpu)->how = EVENED_OUT;
+		tell_next(from);
+		return true;
+	}
 	if (!own.is && !shared.is)
 		return false;
+	if (own.is && shared.is && own.overdue != shared.overdue)
+		is_own = own.overdue;
+	else
+		is_own = own.is && (!shared.is || own_before(cpu, &own, &shared));
 	if (!(is_own ? own.goes_on : shared.goes_on) && take_first(is_own ? of_cpu : of_core)) {
 		cpu_of(cpu)->how = is_own ? PICKED_OF_CPU : PICKED;
+		tell_next(of_core);
 		return true;
 	}
 	/* Or a sibling was faster; the task that ran goes on. */

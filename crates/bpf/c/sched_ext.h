@@ -29,6 +29,8 @@
 
 /* Their values moved between versions: taken from the kernel that runs. */
 enum scx_enq_flags { SCX_ENQ_REENQ = 1ull << 40, SCX_ENQ_LAST = 1ull << 41 };
+enum scx_wake_flags { SCX_WAKE_FORK = 4 };
+#define HAS_WAKE_FLAG(flags, flag) ((flags) & __builtin_preserve_enum_value(*(enum scx_wake_flags *)flag, 1))
 #define HAS_FLAG(flags, flag) ((flags) & __builtin_preserve_enum_value(*(enum scx_enq_flags *)flag, 1))
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)

@@ -24,15 +24,18 @@ const DECISIONS_MAX: usize = 4_000_000;
 /// Fewer wake-ups say nothing about shares of them.
 const WAKES_MIN: f64 = 50.0;
 
-/// Shares of wake-ups by the policy's reason, and the live counter's name for it.
-const WAKES: &[(&str, &str)] = &[
-    ("woke_last_idle", "its last CPU is idle"),
-    ("woke_sibling", "an idle sibling of its last CPU"),
-    ("woke_last_busy", "its last CPU, busy"),
+/// Shares of wake-ups by the policy's reasons, and the live counter's name for it.
+const WAKES: &[(&str, &[&str])] = &[
+    ("woke_last_idle", &["its last CPU is idle", "its last CPU, of an idle core"]),
+    ("woke_sibling", &["an idle sibling of its last CPU"]),
+    ("woke_idle_core", &["an idle core"]),
+    ("woke_other_idle", &["an idle CPU of another core"]),
+    ("woke_less_crowded", &["a less crowded core"]),
+    ("woke_last_busy", &["its last CPU, busy"]),
 ];
 /// Numbers of decisions, told as shares of wake-ups where there are enough of these.
-const COUNTS: &[(&str, &str)] =
-    &[("active_moved", "a core to itself"), ("stolen_or_evened_out", "a busier core")];
+const COUNTS: &[(&str, &[&str])] =
+    &[("active_moved", &["a core to itself"]), ("stolen_or_evened_out", &["a busier core"])];
 
 type Ranges = BTreeMap<String, BTreeMap<String, [f64; 2]>>;
 
@@ -108,9 +111,9 @@ fn in_memory(mut work: Work) -> Work {
 /// The numbers of a run, those that mean something in it.
 fn measures(outcome: &Outcome) -> BTreeMap<String, f64> {
     let warm = outcome.simulated_ns - outcome.measured_ns;
-    let count = |text: &str| {
+    let count = |texts: &[&str]| {
         let counted = |decision: &&coretwin_sim::policies::Decision| {
-            decision.at_ns >= warm && decision.reason.text() == text
+            decision.at_ns >= warm && texts.contains(&decision.reason.text())
         };
         outcome.decisions.iter().filter(counted).count() as f64
     };

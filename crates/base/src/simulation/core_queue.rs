@@ -1,6 +1,8 @@
 //! Parameters of `core-queue`, the policy with one queue for each physical core. The simulated kernel
 //! and a live scheduler read the same table, so that what is tried in one means the same in the other.
 
+pub mod decide;
+
 use crate::simulation::policy_parameter::Parameter;
 use crate::suggest;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -21,12 +23,16 @@ pub const PARAMETERS: &[Parameter] = &[
     Parameter::switch("affinity", true, "a task goes back to the core it last ran on"),
     Parameter::number(
         "balance_ms",
-        100,
+        10,
         (4, 10_000),
-        "time between two looks of a busy CPU; a choice",
+        "time between two looks of a busy core at others; a choice",
     ),
-    Parameter::switch("idle_core_first", false, "an idle core before an idle sibling at wake-up"),
-    Parameter::switch("passive", true, "a CPU without work takes waiting tasks of busier cores"),
+    Parameter::switch("idle_core_first", true, "an idle core before an idle sibling at wake-up"),
+    Parameter::switch(
+        "passive",
+        true,
+        "tasks that start or wait leave their core for a less busy one",
+    ),
     Parameter::switch("pickup", true, "a CPU runs whatever waits on its core"),
     Parameter::number(
         "preempt_us",
@@ -34,7 +40,7 @@ pub const PARAMETERS: &[Parameter] = &[
         (0, 1_000_000),
         "how much less CPU time a woken task must have had to take a running one's place; a choice",
     ),
-    Parameter::number("slice_us", 5000, (100, 1_000_000), "time slice while others wait; a choice"),
+    Parameter::number("slice_us", 3000, (100, 1_000_000), "time slice while others wait; a choice"),
     Parameter::switch("wakeup", true, "a task that wakes on a busy CPU gets an idle sibling"),
 ];
 

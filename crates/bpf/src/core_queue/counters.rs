@@ -36,10 +36,15 @@ const fn largest(name: &'static str, about: &'static str) -> Counter {
 pub const COUNTERS: &[Counter] = &[
     sum("woke_last_idle", "woke on its last CPU, which was idle"),
     sum("woke_sibling", "woke on an idle sibling of its last CPU, which was busy"),
-    sum("woke_idle_core", "woke on an idle core, with idle_core_first"),
+    sum("woke_idle_core", "woke or started on an idle core, before an idle sibling was looked for"),
+    sum("woke_other_idle", "woke on an idle CPU of another core"),
+    sum("woke_less_crowded", "woke on a core with less to do than its own, all CPUs busy"),
     sum("woke_last_busy", "woke on its last CPU, busy"),
     sum("woke_core_busy", "woke on its last core, on the busy sibling it may run on"),
-    sum("woke_elsewhere", "woke on the core with least to do, not allowed on its last core"),
+    sum(
+        "woke_elsewhere",
+        "on the core with least to do: it started, or was not allowed on its last",
+    ),
     sum("woke_anywhere_idle", "woke on the first idle CPU, without affinity"),
     sum("woke_anywhere", "woke on the core with least to do, without affinity"),
     sum(

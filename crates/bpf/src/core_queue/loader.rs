@@ -241,10 +241,11 @@ fn options_image(options: &Options, trial: &Trial, places: &Places) -> Vec<u8> {
     }
     bytes.extend((places.places.len() as u32).to_ne_bytes());
     bytes.extend((places.cores.len() as u32).to_ne_bytes());
+    bytes.extend(places.caches().to_ne_bytes());
     bytes.extend(trial.watch.unwrap_or(0).to_ne_bytes());
     let switches = ["active", "affinity", "idle_core_first", "passive", "pickup", "wakeup"];
     bytes.extend(switches.map(|name| u8::from(options.is_on(name))));
-    bytes.extend([u8::from(trial.stuck), 0, 0, 0, 0, 0]);
+    bytes.extend([u8::from(trial.stuck), 0]);
     bytes
 }
 
@@ -252,7 +253,9 @@ fn options_image(options: &Options, trial: &Trial, places: &Places) -> Vec<u8> {
 fn places_image(places: &Places) -> Vec<u8> {
     let of_cpu = |cpu: usize| {
         let place = places.places.get(cpu);
-        place.map_or([0, 0, 1], |place| [place.core, place.package, u32::from(place.unknown)])
+        place.map_or([0, 0, 0, 1], |place| {
+            [place.core, place.package, place.cache, u32::from(place.unknown)]
+        })
     };
     (0..CPUS_MAX).flat_map(of_cpu).flat_map(u32::to_ne_bytes).collect()
 }

@@ -3,7 +3,7 @@
 use crate::Error;
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::topology::Topology;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// As in `c/core_queue.h`.
 pub(super) const CPUS_MAX: usize = 1024;
@@ -26,6 +26,8 @@ pub(super) struct Place {
     pub(super) core: u32,
     /// The package, by the kernel's number.
     pub(super) package: u32,
+    /// The last-level cache: its index in the topology or, where one CPU's is not known, the package.
+    pub(super) cache: u32,
     /// Its siblings cannot be known: it has never been online, or it is not even present. It has a
     /// number of its own.
     pub(super) unknown: bool,
@@ -39,6 +41,7 @@ impl Places {
         let mut numbers: BTreeMap<u32, u32> = BTreeMap::new();
         let mut cores: Vec<Vec<u32>> = Vec::new();
         let mut places = Vec::new();
+        let has_caches = topology.cpus.iter().all(|cpu| cpu.llc.is_some());
         for number in 0..cpus {
             let cpu = topology.cpus.iter().find(|cpu| cpu.cpu.0 == number);
             // An offline CPU without siblings may have some that the kernel does not tell.
@@ -50,7 +53,8 @@ impl Places {
             }
             cores[core as usize].push(number);
             let package = cpu.map_or(0, |cpu| cpu.package);
-            places.push(Place { core, package, unknown: known.is_none() });
+            let cache = cpu.and_then(|cpu| cpu.llc).filter(|_| has_caches).unwrap_or(package);
+            places.push(Place { core, package, cache, unknown: known.is_none() });
         }
         let threads = cores.iter().map(Vec::len).max().unwrap_or(0);
         if places.len() > CPUS_MAX || threads > THREADS_MAX {
@@ -62,6 +66,11 @@ impl Places {
             });
         }
         Ok(Self { places, cores })
+    }
+
+    /// How many last-level caches there are.
+    pub(super) fn caches(&self) -> u32 {
+        self.places.iter().map(|place| place.cache).collect::<BTreeSet<_>>().len() as u32
     }
 
     /// What differs of the CPUs that both know; `None` if nothing does.

@@ -18,7 +18,7 @@ pub const POLICIES: &[PolicyEntry] = &[
         title: "one queue a core in order of virtual time; the policy of the live scheduler",
         source: "Molnar's five behaviours on today's terms, our own design",
         parameters: core_queue::PARAMETERS,
-        promise: Promise { of_cores: false, idle_longest_ms: 200, wait_ms_for_each_task: 30 },
+        promise: Promise { of_cores: false, idle_longest_ms: 8, wait_ms_for_each_task: 15 },
         build: |layout, settings| Box::new(CoreQueue::new(layout, settings)),
     },
     PolicyEntry {

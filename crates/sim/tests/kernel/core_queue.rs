@@ -21,9 +21,11 @@ fn hog(ms: u64) -> coretwin_sim::kernel::Program {
 fn active_two_hogs_on_a_core_end_on_two() {
     let mut work = work(vec![hog(500)]);
     work.starts = vec![on(0, 0), on(0, 1)];
-    let with = run("2x2", &work, "core-queue");
+    // They begin side by side only where nothing places new tasks elsewhere.
+    let stay = "passive=off,idle_core_first=off";
+    let with = run("2x2", &work, &format!("core-queue[{stay}]"));
     assert!(with.clash_ns < 20 * MS && with.simulated_ns < 520 * MS, "{}", with.clash_ns);
-    let without = run("2x2", &work, "core-queue[active=off]");
+    let without = run("2x2", &work, &format!("core-queue[active=off,{stay}]"));
     assert_eq!(without.simulated_ns, 800 * MS);
 }
 
@@ -32,10 +34,26 @@ fn passive_a_waiting_task_goes_to_the_idle_core() {
     let mut work = work(vec![hog(300)]);
     work.starts = vec![on(0, 0), on(0, 0), on(0, 0), on(0, 0)];
     let with = run("2x2", &work, "core-queue[active=off]");
-    let without = run("2x2", &work, "core-queue[active=off,passive=off]");
+    let stay = "active=off,passive=off,idle_core_first=off";
+    let without = run("2x2", &work, &format!("core-queue[{stay}]"));
     // All four at once, or two by two on one core.
     assert!(with.simulated_ns < 500 * MS, "{}", with.simulated_ns);
     assert!(without.simulated_ns > 950 * MS, "{}", without.simulated_ns);
+}
+
+/// Four hogs are left on one core when what ran on the other has ended: it takes one as it is idle, and
+/// of the three against one, which it finds at its next look, half of the difference.
+#[test]
+fn passive_a_core_takes_half_of_what_another_has_more() {
+    let least = |policy: &str| {
+        let mut work = work(vec![hog(5000), hog(10)]);
+        work.starts = (0..8).map(|number| on(number % 2, 0)).collect();
+        let outcome = outcome(&machine("2x1", 1000), &work, &options(policy, 1000));
+        let of_long = outcome.tasks.iter().map(|task| task.time.raw_ns() / MS).step_by(2);
+        of_long.min().expect("tasks")
+    };
+    let (with, without) = (least("core-queue"), least("core-queue[balance_ms=10000]"));
+    assert!(with > 450 && without < 350, "{with} {without} of 500 ms");
 }
 
 #[test]
@@ -90,7 +108,9 @@ fn affinity_keeps_a_task_on_its_core() {
         let outcome = run("4x2", &work, policy);
         outcome.migrations[2..].iter().sum::<u64>()
     };
-    let (with, without) = (far("core-queue"), far("core-queue[affinity=off]"));
+    let near = "idle_core_first=off,passive=off,active=off";
+    let with = far(&format!("core-queue[{near}]"));
+    let without = far(&format!("core-queue[affinity=off,{near}]"));
     assert!(with * 3 < without, "{with} moves between cores, {without} without affinity");
 }
 
@@ -102,8 +122,8 @@ fn idle_core_first_prefers_a_whole_core() {
     ]);
     work.starts = vec![on(0, 0), on(1, 0)];
     let clash = |policy: &str| run("2x2", &work, policy).clash_ns;
-    assert_eq!(clash("core-queue[active=off,idle_core_first=on]"), 0);
-    assert!(clash("core-queue[active=off]") > MS);
+    assert_eq!(clash("core-queue[active=off,passive=off]"), 0);
+    assert!(clash("core-queue[active=off,passive=off,idle_core_first=off]") > MS);
 }
 
 /// CPU time of each program in a second: two hogs that may run everywhere, and two of nice 0 and 10 bound

@@ -7,32 +7,57 @@
 //! * `wakeup`: a task that wakes on a busy CPU gets an idle sibling;
 //! * `pickup`: a CPU runs whatever waits on its core, before it looks elsewhere;
 //! * `affinity`: a task goes back to its core, whichever of the siblings it ran on;
-//! * `passive`: a CPU without work, and now and then a busy one, takes a waiting task of a core that has
-//!   more; a task that joins the queue of a busy core has an idle CPU kicked, since idle CPUs of
-//!   today have no tick;
+//! * `passive`: tasks that start or wait leave a busy core: for an idle CPU anywhere or, when they wake, for
+//!   a less crowded core; a CPU without work takes any that it may run; and a core that has less than
+//!   another owes itself half of the difference, which its CPUs take in turns with its own;
 //! * `active`: a core without work takes a *running* task of a core that runs several.
 //!
 //! `idle_core_first` has wake-ups look for an idle core before an idle sibling, as Linux and most
 //! schedulers for sched_ext do; off is Molnar's order. The parameters are those of the live scheduler
-//! ([`coretwin_base::simulation::core_queue`]).
+//! ([`coretwin_base::simulation::core_queue`]), and so are the pure decisions.
+//!
+//! Tasks change cores when they wake or start, or when a CPU of another core takes them to run: never
+//! from queue to queue.
 
+mod place;
 mod queues;
 
-use super::weight::{rank, weight};
-use super::{Answer, Change, Parameter, Policy, Reason, Settings, Stop, Ticks, Wake, keep};
+use super::weight::{NORMAL, rank, weight};
+use super::{
+    Answer, Change, Parameter, Policy, Reason, Settings, Stop, Ticks, Wake, WakeKind, keep,
+};
 use crate::kernel::{CpuId, Layout, TaskId, TaskState, View};
+use coretwin_base::simulation::core_queue::decide;
 use queues::{Candidate, Own, Place, Queues, by_weight};
 
 pub(super) const PARAMETERS: &[Parameter] = coretwin_base::simulation::core_queue::PARAMETERS;
+
+/// Every so many looks of a core go beyond its last-level cache.
+const WIDE_LOOK: u32 = 4;
 
 #[derive(Debug)]
 pub(super) struct CoreQueue {
     rules: Rules,
     queues: Queues,
-    /// By core: when a running task was last asked of it.
-    asked_ns: Vec<Option<u64>>,
+    /// By core.
+    cores: Vec<Core>,
+    /// By CPU: the core that its next wake-up looks at besides those of the task and the waker.
+    probes: Vec<usize>,
     /// By slot of the task.
     tasks: Vec<Own>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Core {
+    /// When a running task was last asked of it.
+    asked_ns: Option<u64>,
+    /// When it last looked at others, and how often it has.
+    looked_ns: u64,
+    looks: u32,
+    /// Tasks that it shall take from another core, and whether the next one is of these.
+    owed: u32,
+    owed_from: usize,
+    turn: bool,
 }
 
 #[derive(Debug)]
@@ -66,7 +91,8 @@ impl CoreQueue {
                 wakeup: settings.on("wakeup"),
             },
             queues: Queues::new(layout, ns("slice_us", 1000)),
-            asked_ns: vec![None; layout.cores().len()],
+            cores: vec![Core::default(); layout.cores().len()],
+            probes: vec![0; layout.cpus()],
             tasks: Vec::new(),
         }
     }
@@ -97,63 +123,13 @@ impl CoreQueue {
     fn insert(&mut self, view: &View, task: TaskId, cpu: CpuId) {
         let queue = self.queue_of(view, task, cpu);
         let own = &mut self.tasks[task.index()];
-        self.queues.move_home(own, cpu, queue);
+        self.queues.move_home(own, cpu, queue, weight(view.task(task).nice));
         self.queues.insert(own, task, rank(view.task(task).class));
     }
 
     /// Takes a task out of its queue, if it waits in one.
     fn remove(&mut self, task: TaskId) {
         self.queues.remove(&mut self.tasks[task.index()]);
-    }
-
-    /// Where a task that becomes runnable goes.
-    fn place(&self, view: &View, task: TaskId) -> (CpuId, Reason) {
-        let last = self.tasks[task.index()].home;
-        let idle = |cpu: &CpuId| view.is_idle_for(task, *cpu);
-        let idle_core = |cpu: &CpuId| idle(cpu) && view.is_core_idle(*cpu);
-        if !self.rules.affinity {
-            if let Some(cpu) = view.idle.iter().find(idle) {
-                return (cpu, Reason::new("the first idle CPU, wherever it ran"));
-            }
-            return (self.shortest(view, task), Reason::new("the core with least to do"));
-        }
-        if self.rules.idle_core_first {
-            if idle_core(&last) {
-                return (last, Reason::new("its last CPU, of an idle core"));
-            }
-            if let Some(cpu) = view.idle_cores.iter().find(idle_core) {
-                return (cpu, Reason::new("an idle core").with("last_cpu", last.0));
-            }
-        }
-        if idle(&last) {
-            return (last, Reason::new("its last CPU is idle"));
-        }
-        if self.rules.wakeup
-            && let Some(cpu) = view.online_siblings(last).find(idle)
-        {
-            return (cpu, Reason::new("an idle sibling of its last CPU").with("last_cpu", last.0));
-        }
-        if view.allowed(task, last) {
-            return (last, Reason::new("its last CPU, busy"));
-        }
-        let mut near = view.online_siblings(last);
-        match near.find(|cpu| view.allowed(task, *cpu)) {
-            Some(cpu) => (cpu, Reason::new("its last core, on the sibling it may run on")),
-            None => (self.shortest(view, task), Reason::new("it may not run on its last core")),
-        }
-    }
-
-    /// The CPU allowed to a task whose core has least to do.
-    fn shortest(&self, view: &View, task: TaskId) -> CpuId {
-        let allowed = view.online.iter().filter(|cpu| view.allowed(task, *cpu));
-        let cpu = allowed.min_by_key(|cpu| (self.load(view, *cpu), !view.is_idle(*cpu), *cpu));
-        cpu.unwrap_or_else(|| view.fallback(task))
-    }
-
-    /// Tasks that run or wait on a CPU's core.
-    fn load(&self, view: &View, cpu: CpuId) -> usize {
-        let core = view.layout.core(cpu).0 as usize;
-        view.running_on_core(cpu) + self.queues.waiting(core)
     }
 
     /// Has a CPU reschedule for a task that waits, if one should.
@@ -170,16 +146,33 @@ impl CoreQueue {
             let reason = Reason::new("an idle sibling of its CPU");
             return answer.resched(sibling, Some(task), reason);
         }
+        if self.tell_idle(view, task, answer) {
+            return;
+        }
         if let Some((victim, ahead_us)) = self.preempts(view, task, cpu) {
             let reason = Reason::new("has had less CPU time than what runs");
-            return answer.resched(victim, Some(task), reason.with("less_us", ahead_us));
+            answer.resched(victim, Some(task), reason.with("less_us", ahead_us));
         }
-        if self.rules.passive {
-            let core = view.idle_cores.iter().find(idle);
-            if let Some(taker) = core.or_else(|| view.idle.iter().find(idle)) {
-                let reason = Reason::new("a task waits on a busy core, and this CPU is idle");
-                answer.resched(taker, Some(task), reason);
-            }
+    }
+
+    /// Has an idle CPU anywhere take a task that waits on a busy core.
+    fn tell_idle(&self, view: &View, task: TaskId, answer: &mut Answer) -> bool {
+        let taker = view.idle_core_for(task).or_else(|| view.mask(task).first_common(&view.idle));
+        let taker = taker.filter(|_| self.rules.passive);
+        if let Some(taker) = taker {
+            let reason = Reason::new("a task waits on a busy core, and this CPU is idle");
+            answer.resched(taker, Some(task), reason);
+        }
+        taker.is_some()
+    }
+
+    /// One more idle CPU is told if more tasks wait on a core of which one was just taken: what that displaced
+    /// among them.
+    fn tell_next(&self, view: &View, core: usize, answer: &mut Answer) {
+        if !view.idle.is_empty()
+            && let Some(task) = self.queues_of(view, core).find_map(|queue| self.queues.head(queue))
+        {
+            self.tell_idle(view, task, answer);
         }
     }
 
@@ -217,50 +210,81 @@ impl CoreQueue {
     }
 
     /// The first task in the queues of a CPU.
-    fn own_first(&mut self, view: &View, cpu: CpuId) -> Option<TaskId> {
+    fn own_first(&mut self, view: &View, cpu: CpuId) -> Option<Place> {
         let core = view.layout.core(cpu).0 as usize;
         let own = self.queues.first(view, self.queues.of_cpu(cpu), cpu);
         let shared = self.queues.first(view, core, cpu);
-        self.queues.sooner(view, cpu, own, shared).map(|place| place.3)
+        self.queues.sooner(view, cpu, own, shared)
+    }
+
+    /// The queue of a core and those of its CPUs.
+    fn queues_of(&self, view: &View, core: usize) -> impl Iterator<Item = usize> {
+        let of_cpus = view.layout.cores()[core].iter().map(|cpu| self.queues.of_cpu(*cpu));
+        std::iter::once(core).chain(of_cpus)
     }
 
     /// A task in the queues of another core that a CPU may run.
     fn first_of(&self, view: &View, core: usize, cpu: CpuId) -> Option<TaskId> {
-        let first = |queue| self.queues.first(view, queue, cpu).map(|place: Place| place.3);
-        let mut others = view.layout.cores()[core].iter();
-        first(core).or_else(|| others.find_map(|other| first(self.queues.of_cpu(*other))))
+        let mut queues = self.queues_of(view, core);
+        queues.find_map(|queue| self.queues.first(view, queue, cpu)).map(|place| place.3)
     }
 
-    /// A waiting task of the busiest other core, if that has two more than this one.
-    fn steal(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
-        let here = view.layout.core(cpu).0 as usize;
-        let own = self.load(view, cpu);
-        let mut busiest: Option<(usize, usize, TaskId)> = None;
-        for core in self.queues.crowded().filter(|core| *core != here) {
+    /// A waiting task of the busiest core of which one may run here, for a CPU without work; near ones first.
+    fn take_any(&self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
+        let mut busiest: Option<((bool, usize), TaskId)> = None;
+        for core in self.queues.crowded() {
             answer.steps(1);
-            let load = self.load(view, view.layout.cores()[core][0]);
-            let more = load > own + 1 && busiest.is_none_or(|(most, ..)| load > most);
-            if let (true, Some(task)) = (more, self.first_of(view, core, cpu)) {
-                busiest = Some((load, core, task));
+            let first = view.layout.cores()[core][0];
+            let is_near = view.layout.same_cache(cpu).contains(first);
+            let rank = (is_near, self.load(view, first));
+            if busiest.is_none_or(|(most, _)| rank > most)
+                && let Some(task) = self.first_of(view, core, cpu)
+            {
+                busiest = Some((rank, task));
             }
         }
-        let (load, _, task) = busiest?;
-        let from = self.tasks[task.index()].home;
-        let reason = Reason::new("a busier core");
-        answer.pull(task, from, cpu, reason.with("own", own).with("other", load));
-        Some(task)
+        busiest.map(|(_, task)| task)
     }
 
-    /// A busy CPU fetches a waiting task now and then, if a core has two more than its own.
-    fn even_out(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
-        let due = view.now_ns % self.rules.balance_ns < view.tick_ns;
-        if !due || !self.rules.passive || self.queues.is_empty() {
+    /// The next of the tasks that a CPU's core owes itself, if it is their turn.
+    fn take_owed(&mut self, view: &View, cpu: CpuId, own: Option<Place>) -> Option<TaskId> {
+        let here = view.layout.core(cpu).0 as usize;
+        let core = &mut self.cores[here];
+        let goes_next = |head: Place| head.0 < NORMAL || Queues::is_overdue(view, head);
+        if core.owed == 0 || own.is_some_and(goes_next) {
+            return None;
+        }
+        core.turn = !core.turn;
+        if own.is_some() && !core.turn {
+            return None;
+        }
+        let from = core.owed_from;
+        let more = self.load(view, view.layout.cores()[from][0]) > self.load(view, cpu);
+        let task = if more { self.first_of(view, from, cpu) } else { None };
+        let core = &mut self.cores[here];
+        core.owed = if task.is_some() { core.owed - 1 } else { 0 };
+        task
+    }
+
+    /// A core looks now and then whether another has more than it, and what it owes itself then.
+    fn look(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
+        let here = view.layout.core(cpu).0 as usize;
+        if !self.rules.passive || view.now_ns < self.cores[here].looked_ns + self.rules.balance_ns {
             return;
         }
-        if let Some(task) = self.steal(view, cpu, answer) {
-            self.remove(task);
-            self.insert(view, task, cpu);
+        let is_wide = self.cores[here].looks % WIDE_LOOK == WIDE_LOOK - 1;
+        let mut busiest = (0, here);
+        for core in self.queues.crowded().filter(|core| *core != here) {
+            let first = view.layout.cores()[core][0];
+            if is_wide || view.layout.same_cache(cpu).contains(first) {
+                answer.steps(1);
+                busiest = busiest.max((self.load(view, first), core));
+            }
         }
+        let owed = decide::owed(self.load(view, cpu) as u32, busiest.0 as u32);
+        let core = &mut self.cores[here];
+        (core.looked_ns, core.looks) = (view.now_ns, core.looks.wrapping_add(1));
+        (core.owed, core.owed_from) = (owed, busiest.1);
     }
 
     /// A core without work asks the core that runs most for one of its tasks, if that runs several.
@@ -287,7 +311,7 @@ impl CoreQueue {
     /// Whether a CPU runs, beside a busy sibling, a task that an idle CPU may run, and was not asked
     /// within the last interval.
     fn may_give(&self, view: &View, cpu: CpuId, idle: CpuId) -> bool {
-        let asked_ns = self.asked_ns[view.layout.core(cpu).0 as usize];
+        let asked_ns = self.cores[view.layout.core(cpu).0 as usize].asked_ns;
         let lately = |asked_ns| view.now_ns < asked_ns + self.rules.active_interval_ns;
         view.running_on_core(cpu) > 1
             && !asked_ns.is_some_and(lately)
@@ -310,7 +334,7 @@ impl CoreQueue {
     }
 
     fn ask(&mut self, view: &View, cpu: CpuId, running: usize, answer: &mut Answer) {
-        self.asked_ns[view.layout.core(cpu).0 as usize] = Some(view.now_ns);
+        self.cores[view.layout.core(cpu).0 as usize].asked_ns = Some(view.now_ns);
         answer.relieve(cpu, running);
     }
 }
@@ -330,12 +354,12 @@ impl Policy for CoreQueue {
         }
         let parent = parent.map(|parent| &self.tasks[parent.index()]);
         let virtual_ns = self.queues.of_child(queue, parent);
-        let own = Own { virtual_ns, counted_ns: 0, home, queue, place: None };
+        let own = Own { virtual_ns, counted_ns: 0, lag: None, home, queue, place: None };
         keep(&mut self.tasks, view, task, own);
     }
 
-    fn select_cpu(&mut self, view: &View, task: TaskId, _: &Wake, answer: &mut Answer) -> CpuId {
-        let (cpu, reason) = self.place(view, task);
+    fn select_cpu(&mut self, view: &View, task: TaskId, wake: &Wake, answer: &mut Answer) -> CpuId {
+        let (cpu, reason) = self.place(view, task, wake, answer);
         answer.place(task, cpu, reason);
         cpu
     }
@@ -347,28 +371,33 @@ impl Policy for CoreQueue {
 
     fn pick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
         let own = self.own_first(view, cpu);
-        let reason = match own {
-            Some(_) => Reason::new("least CPU time of those that wait on its core"),
-            None => Reason::new("taken from a busier core"),
-        };
-        let picked = match own {
-            None if self.rules.passive && !self.queues.is_empty() => self.steal(view, cpu, answer),
-            own => own,
-        };
-        match picked {
-            Some(task) => {
-                self.remove(task);
-                answer.pick(cpu, picked, reason);
-            }
-            None => answer.pick(cpu, None, Reason::new("no task waits that it may run")),
+        let taken = self.take_owed(view, cpu, own).or_else(|| match own {
+            None if self.rules.passive => self.take_any(view, cpu, answer),
+            _ => None,
+        });
+        if let Some(task) = taken {
+            let from = self.tasks[task.index()].home;
+            answer.pull(task, from, cpu, Reason::new("a busier core"));
         }
+        let picked = taken.or(own.map(|place| place.3));
+        let reason = match (taken, own) {
+            (Some(_), _) => Reason::new("taken from a busier core"),
+            (None, Some(_)) => Reason::new("least CPU time of those that wait on its core"),
+            (None, None) => Reason::new("no task waits that it may run"),
+        };
+        if let Some(task) = picked {
+            let core = view.layout.core(self.tasks[task.index()].home).0 as usize;
+            self.remove(task);
+            self.tell_next(view, core, answer);
+        }
+        answer.pick(cpu, picked, reason);
         picked
     }
 
     fn running(&mut self, view: &View, cpu: CpuId, task: TaskId, _: &mut Answer) {
         let queue = self.queue_of(view, task, cpu);
         let own = &mut self.tasks[task.index()];
-        self.queues.move_home(own, cpu, queue);
+        self.queues.move_home(own, cpu, queue, weight(view.task(task).nice));
         self.queues.begin(own);
     }
 
@@ -378,18 +407,22 @@ impl Policy for CoreQueue {
             // Straight to the idle core: in its own queue a sibling would take it.
             Stop::Stopper => self.give_away(view, cpu, task, answer),
             _ if stop.can_go_on() => self.insert(view, task, cpu),
-            _ => {}
+            _ => {
+                let weight = weight(view.task(task).nice);
+                self.queues.sleep(&mut self.tasks[task.index()], weight);
+            }
         }
     }
 
     fn tick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         let Some(task) = view.current(cpu) else { return };
-        self.even_out(view, cpu, answer);
+        self.look(view, cpu, answer);
         let ran_ns = view.now_ns.saturating_sub(view.task(task).started_ns);
         if ran_ns < self.rules.slice_ns {
             return;
         }
-        if self.own_first(view, cpu).is_some() {
+        let owed = self.cores[view.layout.core(cpu).0 as usize].owed;
+        if owed > 0 || self.own_first(view, cpu).is_some() {
             let reason = Reason::new("its slice is used up").with("ran_us", ran_ns / 1000);
             return answer.resched(cpu, Some(task), reason);
         }
@@ -411,7 +444,9 @@ impl Policy for CoreQueue {
         if view.task(task).state == TaskState::Runnable && self.tasks[task.index()].place.is_some()
         {
             self.remove(task);
-            let (cpu, _) = self.place(view, task);
+            let here = self.tasks[task.index()].home;
+            let wake = Wake { kind: WakeKind::Moved, sync: false, here };
+            let (cpu, _) = self.place(view, task, &wake, answer);
             self.insert(view, task, cpu);
             self.announce(view, task, cpu, answer);
         }
@@ -423,10 +458,8 @@ impl Policy for CoreQueue {
 
     fn offline(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         let core = view.layout.core(cpu).0 as usize;
-        let siblings = view.layout.siblings(cpu).iter();
-        let of_cpus = siblings.map(|cpu| self.queues.of_cpu(*cpu));
-        let queues: Vec<usize> = std::iter::once(core).chain(of_cpus).collect();
-        let waiting = self.queues.tasks_in(&queues);
+        let waiting: Vec<TaskId> =
+            self.queues_of(view, core).flat_map(|queue| self.queues.tasks_in(queue)).collect();
         for task in waiting {
             self.changed(view, task, Change::Mask, answer);
         }

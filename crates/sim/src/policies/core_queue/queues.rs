@@ -6,6 +6,8 @@
 
 use crate::kernel::{CpuId, CpuMask, Layout, TaskId, View};
 use crate::policies::weight::{WEIGHT, weight};
+use coretwin_base::simulation::core_queue::decide;
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 /// Where a task stands in its queue: rank of its class, virtual time, order of arrival.
@@ -40,6 +42,8 @@ pub(super) struct Own {
     pub(super) virtual_ns: i64,
     /// CPU time already counted in it.
     pub(super) counted_ns: u64,
+    /// While it sleeps: how far it was behind the clock of its queue.
+    pub(super) lag: Option<i64>,
     /// The CPU it belongs to, and by that the core.
     pub(super) home: CpuId,
     pub(super) queue: usize,
@@ -84,16 +88,28 @@ impl Queues {
         queue >= self.cores
     }
 
-    /// Moves a task to a queue. Virtual times of queues differ: the task keeps its lead or lag.
-    pub(super) fn move_home(&self, own: &mut Own, home: CpuId, queue: usize) {
-        own.virtual_ns += self.queues[queue].now - self.queues[own.queue].now;
+    fn lag(&self, own: &Own, weight: u64) -> i64 {
+        let most = by_weight(self.slice_ns as u64, weight);
+        decide::lag(self.queues[own.queue].now, own.virtual_ns, most)
+    }
+
+    /// A task sleeps. Its lag stands still meanwhile: who sleeps gains nothing, and who woke first is first.
+    pub(super) fn sleep(&self, own: &mut Own, weight: u64) {
+        own.lag = Some(self.lag(own, weight));
+    }
+
+    /// Moves a task to a queue. Virtual times of queues differ: the task keeps its lag.
+    pub(super) fn move_home(&self, own: &mut Own, home: CpuId, queue: usize, weight: u64) {
+        if own.lag.is_some() || own.queue != queue {
+            let lag = own.lag.take().unwrap_or_else(|| self.lag(own, weight));
+            own.virtual_ns = self.queues[queue].now - lag;
+        }
         (own.home, own.queue) = (home, queue);
     }
 
-    /// Puts a task into its queue. A task that slept long gets a lead of one slice at most.
+    /// Puts a task into its queue.
     pub(super) fn insert(&mut self, own: &mut Own, task: TaskId, rank: u8) {
         let queue = &mut self.queues[own.queue];
-        own.virtual_ns = own.virtual_ns.max(queue.now - self.slice_ns);
         self.arrivals += 1;
         let place = (rank, own.virtual_ns, self.arrivals, task);
         own.place = Some(place);
@@ -126,10 +142,6 @@ impl Queues {
         self.queues[queue].now + ahead.max(0)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.crowded.is_empty()
-    }
-
     /// Tasks that wait on a core.
     pub(super) fn waiting(&self, core: usize) -> usize {
         self.waiting[core] as usize
@@ -140,10 +152,22 @@ impl Queues {
         self.crowded.iter().map(|core| core.0 as usize)
     }
 
+    /// The first task of a queue.
+    pub(super) fn head(&self, queue: usize) -> Option<TaskId> {
+        self.tasks_in(queue).next()
+    }
+
     /// The first task of a queue that a CPU may run.
     pub(super) fn first(&self, view: &View, queue: usize, cpu: CpuId) -> Option<Place> {
         let mut waiting = self.queues[queue].waiting.iter();
         waiting.find(|place| view.allowed(place.3, cpu)).copied()
+    }
+
+    /// Whether the head of a queue has waited so long that it goes next.
+    pub(super) fn is_overdue(view: &View, head: Place) -> bool {
+        let facts = view.task(head.3);
+        let waited_ns = view.now_ns - facts.woken_ns.max(facts.stopped_ns);
+        decide::is_overdue(waited_ns, by_weight(decide::GUARD_NS, weight(facts.nice)) as u64)
     }
 
     /// Of the first in the queue of a CPU and the first in that of its core, the one that comes first.
@@ -159,34 +183,31 @@ impl Queues {
             virtual_ns: place.1,
             weight: weight(view.task(place.3).nice),
         };
-        let is_own = match first.0.cmp(&second.0) {
-            std::cmp::Ordering::Equal => self.ahead(cpu, candidate(first), candidate(second)) < 0,
+        let overdue = |place| Self::is_overdue(view, place);
+        let is_own = match first.0.cmp(&second.0).then(overdue(second).cmp(&overdue(first))) {
+            Ordering::Equal => self.ahead(cpu, candidate(first), candidate(second)) < 0,
             order => order.is_lt(),
         };
         if is_own { own } else { shared }
     }
 
-    /// How far a task in the queue of a CPU is ahead of one in that of its core. Neither queue can make up
-    /// for what the other has on CPUs that it may not use: they are apart by no more than what each may be
-    /// ahead by its last slice, so that none is left behind.
+    /// How far a task in the queue of a CPU is ahead of one in that of its core.
     pub(super) fn ahead(&mut self, cpu: CpuId, own: Candidate, shared: Candidate) -> i64 {
-        let slice = |weight| self.slice_ns + by_weight(self.slice_ns as u64, weight);
-        let (most, least) = (slice(own.weight), -slice(shared.weight));
+        let slice = |weight| by_weight(self.slice_ns as u64, weight);
         let shift = &mut self.shifts[cpu.0 as usize];
         let ahead = own.virtual_ns + *shift - shared.virtual_ns;
-        let within = ahead.clamp(least, most);
+        let within = decide::ahead(ahead, self.slice_ns, slice(own.weight), slice(shared.weight));
         *shift += within - ahead;
         within
     }
 
     /// Every task that waits.
     pub(super) fn tasks(&self) -> impl Iterator<Item = TaskId> + '_ {
-        self.queues.iter().flat_map(|queue| queue.waiting.iter().map(|place| place.3))
+        (0..self.queues.len()).flat_map(|queue| self.tasks_in(queue))
     }
 
-    /// Every task that waits in one of these queues.
-    pub(super) fn tasks_in(&self, queues: &[usize]) -> Vec<TaskId> {
-        let of = |queue: &usize| self.queues[*queue].waiting.iter().map(|place| place.3);
-        queues.iter().flat_map(of).collect()
+    /// Every task that waits in a queue.
+    pub(super) fn tasks_in(&self, queue: usize) -> impl Iterator<Item = TaskId> + '_ {
+        self.queues[queue].waiting.iter().map(|place| place.3)
     }
 }

@@ -27,7 +27,8 @@ const BEHAVIOURS: &[Behaviour] = &[
         about: "two hogs made on one core end on two cores",
         scenario: "two-on-siblings",
         // A hog that a daemon displaces for a moment could be taken as it waits.
-        set: &["passive=off"],
+        // And they are placed apart where idle cores come first.
+        set: &["passive=off", "idle_core_first=off"],
         on: &["active_moved"],
         off: &["active_asked", "active_moved"],
         instead: &[],
@@ -36,7 +37,7 @@ const BEHAVIOURS: &[Behaviour] = &[
         name: "wakeup",
         about: "a task that wakes on a busy CPU gets the idle sibling before another core",
         scenario: "wakeup-beside-idle",
-        set: &[],
+        set: &["idle_core_first=off"],
         on: &["woke_sibling"],
         off: &["woke_sibling", "told_sibling"],
         instead: &[],
@@ -61,11 +62,11 @@ const BEHAVIOURS: &[Behaviour] = &[
     },
     Behaviour {
         name: "passive",
-        about: "an idle core takes waiting tasks of a busier one",
+        about: "tasks that start, wake or wait leave a busy core",
         scenario: "passive-balancing",
-        set: &[],
-        on: &["stolen", "evened_out"],
-        off: &["stolen", "evened_out", "told_other_core"],
+        set: &["idle_core_first=off"],
+        on: &["stolen", "evened_out", "woke_other_idle", "woke_less_crowded"],
+        off: &["stolen", "evened_out", "woke_other_idle", "woke_less_crowded", "told_other_core"],
         instead: &[],
     },
 ];

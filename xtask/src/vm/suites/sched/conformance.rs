@@ -48,7 +48,14 @@ const REASONS: &[(&str, &str)] = &[
     ("stolen_or_evened_out", "a task that somebody displaces for a moment is taken while it waits"),
 ];
 /// Shares of wake-ups.
-const WAKES: [&str; 3] = ["woke_last_idle", "woke_sibling", "woke_last_busy"];
+const WAKES: [&str; 6] = [
+    "woke_last_idle",
+    "woke_sibling",
+    "woke_idle_core",
+    "woke_other_idle",
+    "woke_less_crowded",
+    "woke_last_busy",
+];
 
 pub(super) fn run(guest: &mut Guest) -> Result<()> {
     let ranges: Value = serde_json::from_str(RANGES).context("live-ranges.json")?;

@@ -1,0 +1,68 @@
+//! The pure decisions of `core-queue`, as the simulated policy takes them. The live program has the same in
+//! `crates/bpf/c/core_queue_decide.h`; a test of that crate holds one against the other.
+//!
+//! Virtual times are in nanoseconds on the clock of a queue and wrap around.
+
+/// Tasks that a core may owe itself at most.
+pub const OWED_MAX: u32 = 32;
+/// How many tasks fewer a core must have for a woken task to leave its home for it: in the same last-level
+/// cache, and beyond.
+pub const FEWER: [u32; 2] = [2, 8];
+/// How long the head of a queue waits until it goes next, at nice 0.
+pub const GUARD_NS: u64 = 100_000_000;
+/// The same at most, whatever its weight: a third of what the kernel's watchdog allows.
+pub const GUARD_MAX_NS: u64 = 10_000_000_000;
+
+/// A core where a task could wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Crowd {
+    /// Tasks that run or wait there.
+    pub load: u32,
+    /// Its CPUs that are online.
+    pub cpus: u32,
+    /// Whether it lies beyond the home's last-level cache.
+    pub is_far: bool,
+}
+
+/// Whether a woken task leaves its home for a core.
+fn is_less_crowded(home: Crowd, core: Crowd) -> bool {
+    let then = u64::from(core.load) + u64::from(FEWER[usize::from(core.is_far)]);
+    core.cpus > 0 && then * u64::from(home.cpus) <= u64::from(home.load) * u64::from(core.cpus)
+}
+
+/// For which of two cores a task leaves its home where no CPU is idle: the one with the least load for each
+/// CPU of those that have enough less, the first of equals.
+pub fn least_crowded(home: Crowd, cores: [Crowd; 2]) -> Option<usize> {
+    let per_cpu =
+        |own: usize, other: usize| u64::from(cores[own].load) * u64::from(cores[other].cpus);
+    match cores.map(|core| is_less_crowded(home, core)) {
+        [false, false] => None,
+        [true, false] => Some(0),
+        [false, true] => Some(1),
+        [true, true] => Some(usize::from(per_cpu(1, 0) < per_cpu(0, 1))),
+    }
+}
+
+/// How many waiting tasks a core takes from one that has more: half of the difference.
+pub fn owed(here: u32, there: u32) -> u32 {
+    (there.saturating_sub(here) / 2).min(OWED_MAX)
+}
+
+/// How far a task is behind the clock of the queue that it leaves: by `most` at most, either way, which is a
+/// slice by its weight. It is as far behind the clock of the queue to which it comes.
+pub fn lag(clock: i64, virtual_ns: i64, most: i64) -> i64 {
+    clock.wrapping_sub(virtual_ns).clamp(-most, most)
+}
+
+/// How far the task of a CPU's queue is ahead of that of its core's. The queues have clocks of their own, for
+/// neither can make up for what the other has on CPUs that it may not use: they are apart by no more than
+/// what each may be ahead by its last slice, so that none is left behind.
+pub fn ahead(ahead: i64, slice_ns: i64, own_slice: i64, shared_slice: i64) -> i64 {
+    ahead.clamp(-(slice_ns + shared_slice), slice_ns + own_slice)
+}
+
+/// Whether the head of a queue has waited so long that it goes next; `by_weight` is what
+/// [`GUARD_NS`] is by its weight.
+pub fn is_overdue(waited_ns: u64, by_weight: u64) -> bool {
+    waited_ns >= by_weight.min(GUARD_MAX_NS)
+}

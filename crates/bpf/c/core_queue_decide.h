@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The pure decisions of core-queue: no function of the kernel, no state, no types but u32, u64, s64 and bool, which
+ * whoever includes it has. The simulated policy takes the same in crates/base/src/simulation/core_queue/decide.rs,
+ * which says why; tests/decisions.rs compiles this file natively and holds one against the other.
+ */
+#ifndef CORETWIN_CORE_QUEUE_DECIDE_H
+#define CORETWIN_CORE_QUEUE_DECIDE_H
+
+#define OWED_MAX 32u
+#define FEWER_NEAR 2u
+#define FEWER_FAR 8u
+#define GUARD_NS 100000000ull
+#define GUARD_MAX_NS 10000000000ull
+
+/* A core where a task could wait: tasks there, CPUs online, whether it lies beyond the home's last-level cache. */
+struct crowd {
+	u32 load;
+	u32 cpus;
+	bool is_far;
+};
+
+/* Whether a woken task leaves its home for a core. */
+static inline bool is_less_crowded(struct crowd home, struct crowd core)
+{
+	u64 then = (u64)core.load + (core.is_far ? FEWER_FAR : FEWER_NEAR);
+
+	return core.cpus && then * home.cpus <= (u64)home.load * core.cpus;
+}
+
+/* Of two cores the number of the one for which it leaves; 2: none. */
+static inline u32 least_crowded(struct crowd home, struct crowd first, struct crowd second)
+{
+	if (!is_less_crowded(home, second))
+		return is_less_crowded(home, first) ? 0 : 2;
+	if (!is_less_crowded(home, first))
+		return 1;
+	return (u64)second.load * first.cpus < (u64)first.load * second.cpus;
+}
+
+static inline u32 owed_of(u32 here, u32 there)
+{
+	u32 half = there > here ? (there - here) / 2 : 0;
+
+	return half < OWED_MAX ? half : OWED_MAX;
+}
+
+static inline s64 within(s64 value, s64 least, s64 most)
+{
+	return value > most ? most : value < least ? least : value;
+}
+
+static inline s64 lag_of(u64 clock, u64 virtual_ns, s64 most)
+{
+	return within((s64)(clock - virtual_ns), -most, most);
+}
+
+static inline s64 ahead_of(s64 ahead, s64 slice_ns, s64 own_slice, s64 shared_slice)
+{
+	return within(ahead, -(slice_ns + shared_slice), slice_ns + own_slice);
+}
+
+static inline bool is_overdue(u64 waited_ns, u64 by_weight)
+{
+	return waited_ns >= (by_weight < GUARD_MAX_NS ? by_weight : GUARD_MAX_NS);
+}
+
+#endif

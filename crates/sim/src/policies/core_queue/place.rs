@@ -1,0 +1,110 @@
+//! Where a task that becomes runnable goes: affinity, wakeup, and the part of passive that acts at wake-ups.
+
+use super::CoreQueue;
+use crate::kernel::{CpuId, CpuMask, TaskId, View};
+use crate::policies::{Answer, Reason, Wake, WakeKind};
+use coretwin_base::simulation::core_queue::decide::{self, Crowd};
+
+impl CoreQueue {
+    /// Where a task that becomes runnable goes.
+    pub(super) fn place(
+        &mut self,
+        view: &View,
+        task: TaskId,
+        wake: &Wake,
+        answer: &mut Answer,
+    ) -> (CpuId, Reason) {
+        let last = self.tasks[task.index()].home;
+        let idle = |cpu: &CpuId| view.is_idle_for(task, *cpu);
+        if !self.rules.affinity {
+            if let Some(cpu) = view.idle.iter().find(idle) {
+                return (cpu, Reason::new("the first idle CPU, wherever it ran"));
+            }
+            return (self.shortest(view, task), Reason::new("the core with least to do"));
+        }
+        let is_new = wake.kind == WakeKind::New && self.rules.passive;
+        if self.rules.idle_core_first || is_new {
+            if idle(&last) && view.is_core_idle(last) {
+                return (last, Reason::new("its last CPU, of an idle core"));
+            }
+            if let Some(cpu) = near_then_far(view, task, last, &view.idle_cores) {
+                return (cpu, Reason::new("an idle core").with("last_cpu", last.0));
+            }
+        }
+        if idle(&last) {
+            return (last, Reason::new("its last CPU is idle"));
+        }
+        if self.rules.wakeup
+            && let Some(cpu) = view.online_siblings(last).find(idle)
+        {
+            return (cpu, Reason::new("an idle sibling of its last CPU").with("last_cpu", last.0));
+        }
+        if self.rules.passive {
+            let found = near_then_far(view, task, last, &view.idle_cores)
+                .or_else(|| near_then_far(view, task, last, &view.idle));
+            if let Some(cpu) = found {
+                return (cpu, Reason::new("an idle CPU of another core").with("last_cpu", last.0));
+            }
+            if is_new {
+                return (self.shortest(view, task), Reason::new("the core with least to do"));
+            }
+            if let Some(cpu) = self.less_crowded(view, task, wake, answer) {
+                return (cpu, Reason::new("a less crowded core").with("last_cpu", last.0));
+            }
+        }
+        if view.allowed(task, last) {
+            return (last, Reason::new("its last CPU, busy"));
+        }
+        let mut near = view.online_siblings(last);
+        match near.find(|cpu| view.allowed(task, *cpu)) {
+            Some(cpu) => (cpu, Reason::new("its last core, on the sibling it may run on")),
+            None => (self.shortest(view, task), Reason::new("it may not run on its last core")),
+        }
+    }
+
+    /// The CPU allowed to a task whose core has least to do.
+    pub(super) fn shortest(&self, view: &View, task: TaskId) -> CpuId {
+        let allowed = view.online.iter().filter(|cpu| view.allowed(task, *cpu));
+        let cpu = allowed.min_by_key(|cpu| (self.load(view, *cpu), !view.is_idle(*cpu), *cpu));
+        cpu.unwrap_or_else(|| view.fallback(task))
+    }
+
+    /// Tasks that run or wait on a CPU's core.
+    pub(super) fn load(&self, view: &View, cpu: CpuId) -> usize {
+        let core = view.layout.core(cpu).0 as usize;
+        view.running_on_core(cpu) + self.queues.waiting(core)
+    }
+
+    /// A CPU of the waker's core, or of the next that it probes, if there is enough less to do than at home.
+    fn less_crowded(
+        &mut self,
+        view: &View,
+        task: TaskId,
+        wake: &Wake,
+        answer: &mut Answer,
+    ) -> Option<CpuId> {
+        let last = self.tasks[task.index()].home;
+        let probe = &mut self.probes[wake.here.0 as usize];
+        *probe = (*probe + 1) % view.layout.cores().len();
+        let probed = view.layout.cores()[*probe].iter().copied();
+        let probed = probed.clone().find(|cpu| view.allowed(task, *cpu));
+        let waker = Some(wake.here).filter(|cpu| view.allowed(task, *cpu));
+        answer.steps(1);
+        let crowd = |cpu: CpuId| Crowd {
+            load: self.load(view, cpu) as u32,
+            cpus: view.layout.siblings(cpu).iter().filter(|cpu| view.online.contains(**cpu)).count()
+                as u32,
+            is_far: !view.layout.same_cache(last).contains(cpu),
+        };
+        let others = [waker, probed].map(|cpu| cpu.unwrap_or(last));
+        decide::least_crowded(crowd(last), others.map(crowd)).map(|index| others[index])
+    }
+}
+
+/// The first CPU of a set at or after a task's last one where it may run: of the same last-level cache if
+/// there is one.
+fn near_then_far(view: &View, task: TaskId, last: CpuId, idle: &CpuMask) -> Option<CpuId> {
+    let mask = view.mask(task);
+    CpuMask::next_in_all([idle, mask, view.layout.same_cache(last)], last)
+        .or_else(|| CpuMask::next_in_all([idle, mask], last))
+}
