@@ -21,26 +21,33 @@ static u32 claim_sibling(struct task_struct *p, u32 cpu)
 	return NONE;
 }
 
+/* A CPU of a core that a task may run on; none. */
+static u32 allowed_of(struct task_struct *p, u32 core)
+{
+	u32 index;
+
+	for (index = 0; index < THREADS_MAX; index++) {
+		u32 cpu = member(core, index);
+
+		if (cpu == NONE)
+			break;
+		if (cpu_of(cpu)->online && allowed(p, cpu))
+			return cpu;
+	}
+	return NONE;
+}
+
 /* The CPU allowed to a task whose core has least to do. */
 static u32 shortest(struct task_struct *p, u32 fallback)
 {
 	u32 best = fallback, least = NONE;
 
 	FOR_EACH(core, options.cores) {
-		u32 index, there = load(core);
+		u32 there = load(core), cpu;
 
-		if (there >= least)
-			continue;
-		for (index = 0; index < THREADS_MAX; index++) {
-			u32 cpu = member(core, index);
-
-			if (cpu == NONE)
-				break;
-			if (cpu_of(cpu)->online && allowed(p, cpu)) {
-				best = cpu;
-				least = there;
-				break;
-			}
+		if (there < least && (cpu = allowed_of(p, core)) != NONE) {
+			best = cpu;
+			least = there;
 		}
 	}
 	return best;
@@ -123,22 +130,6 @@ static struct crowd crowd_of(u32 core, u32 home)
 		.cpus = core_of(core)->online,
 		.is_far = places[member(core, 0) & (CPUS_MAX - 1)].cache != places[home & (CPUS_MAX - 1)].cache,
 	};
-}
-
-/* A CPU of a core that a task may run on; none. */
-static u32 allowed_of(struct task_struct *p, u32 core)
-{
-	u32 index;
-
-	for (index = 0; index < THREADS_MAX; index++) {
-		u32 cpu = member(core, index);
-
-		if (cpu == NONE)
-			break;
-		if (cpu_of(cpu)->online && allowed(p, cpu))
-			return cpu;
-	}
-	return NONE;
 }
 
 /* A CPU of the waker's core, or of the next that it probes, if there is enough less to do than at home; none. */

@@ -21,7 +21,7 @@ use std::time::Duration;
 Examples:
   coretwin sched doctor                     whether it could be loaded here, without loading it
   sudo coretwin sched start                 in charge until Ctrl-C, with live statistics
-  sudo coretwin sched start --detach --set idle_core_first=on --set slice_us=3000
+  sudo coretwin sched start --detach --set idle_core_first=off --set slice_us=5000
   sudo coretwin sched status --watch        what it does, each second
   sudo coretwin sched stop                  the kernel's own scheduler back in charge
   sudo coretwin study chat --arm on@kernel --arm on@core-queue       compare the two

@@ -81,6 +81,20 @@ program = "waker"
 count = 2
 "#;
 
+/// A quarter of every CPU is for a real-time task of its own, in turns; one normal task may run anywhere.
+const DISPLACED: &str = r#"
+name = "displaced"
+title = "a normal task that real-time ones displace"
+about = "Whichever CPU it is on, a real-time task takes it soon, and three others are idle."
+topology = "2x2"
+profile = "gzip"
+slowdown = 1.0
+until_ms = 2500
+warmup_ms = 500
+program = [PROGRAMS]
+task = [TASKS]
+"#;
+
 /// The quick ones: SMT off and on while loaded, a killed loader, a stuck scheduler.
 pub(super) fn run_quick(guest: &mut Guest) -> Result<()> {
     let cpus = guest.topology.cpus();
@@ -180,6 +194,7 @@ pub(super) fn run(guest: &mut Guest) -> Result<()> {
         load::stop()?;
         beside_real_time()
     })?;
+    guest.check_told("a task that real-time ones displace goes to an idle CPU", displaced)?;
     guest.check_told("a CPU that nobody knew at load has it loaded again", || {
         unknown_cpus(cpus, threads)
     })?;
@@ -216,6 +231,32 @@ fn changing(cpu: u32) -> Result<String> {
         _ => bail!("{}: {said}", ended.status),
     }
     Ok(format!("{times} times; {}", said.lines().next().unwrap_or("it was loaded")))
+}
+
+/// The normal task goes on elsewhere each time, and has nearly all of a CPU's time.
+fn displaced() -> Result<String> {
+    let mut programs = vec![
+        r#"{ name = "normal", steps = [{ forever = true, steps = [{ compute_us = 1000 }] }] }"#
+            .to_owned(),
+    ];
+    let mut tasks = vec![r#"{ program = "normal" }"#.to_owned()];
+    for cpu in 0..4 {
+        let turn = "{ forever = true, steps = [{ compute_us = 3000 }, { sleep_us = 9000 }] }";
+        let first = 1 + 3000 * cpu;
+        programs
+            .push(format!(r#"{{ name = "rt{cpu}", steps = [{{ sleep_us = {first} }}, {turn}] }}"#));
+        tasks.push(format!(
+            r#"{{ program = "rt{cpu}", class = "fifo", priority = 50, cpus = "{cpu}", made_on = {cpu}, server = true }}"#
+        ));
+    }
+    let text = DISPLACED.replace("PROGRAMS", &programs.join(", "));
+    std::fs::write("/tmp/displaced.toml", text.replace("TASKS", &tasks.join(", ")))
+        .context("writing a scenario")?;
+    let record = scenario("/tmp/displaced.toml", &[])?;
+    let seconds = record["cpu_s"]["normal"].as_f64().with_context(|| format!("{record}"))?;
+    let told = counter(&record, "told_other_core")? + counter(&record, "told_sibling")?;
+    ensure!(told > 0, "no idle CPU was told, the normal task had {seconds} s: {record}");
+    Ok(format!("{told} idle CPUs told, {seconds:.2} s of CPU time"))
 }
 
 /// A real-time task that takes half of CPU 1 and another that takes half of any, beside normal tasks.
