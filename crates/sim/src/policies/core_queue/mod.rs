@@ -223,10 +223,13 @@ impl CoreQueue {
         std::iter::once(core).chain(of_cpus)
     }
 
-    /// A task in the queues of another core that a CPU may run.
+    /// A task in the queues of another core that a CPU may run. What an idle CPU has been told of is that
+    /// CPU's, as the live scheduler puts it past the queues.
     fn first_of(&self, view: &View, core: usize, cpu: CpuId) -> Option<TaskId> {
-        let mut queues = self.queues_of(view, core);
-        queues.find_map(|queue| self.queues.first(view, queue, cpu)).map(|place| place.3)
+        let first =
+            self.queues_of(view, core).find_map(|queue| self.queues.first(view, queue, cpu));
+        let is_told = |task: &TaskId| view.runs_nothing(self.tasks[task.index()].home);
+        first.map(|place| place.3).filter(|task| !is_told(task))
     }
 
     /// A waiting task of the busiest core of which one may run here, for a CPU without work; near ones first.
