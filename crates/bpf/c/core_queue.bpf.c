@@ -251,9 +251,13 @@ void on_update_idle(u64 *context)
 SEC("struct_ops/cpu_release")
 void on_cpu_release(u64 *context)
 {
-	(void)context;
-	if (scx_bpf_reenqueue_local)
-		add_once(PUSHED_OUT, scx_bpf_reenqueue_local());
+	struct cpu *here = cpu_of(context[0]);
+
+	if (!scx_bpf_reenqueue_local)
+		return;
+	here->nested = 1;
+	add_once(PUSHED_OUT, scx_bpf_reenqueue_local());
+	here->nested = 0;
 }
 
 SEC("struct_ops.s/init_task")

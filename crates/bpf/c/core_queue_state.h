@@ -32,6 +32,8 @@ struct cpu {
 	u8 asked;
 	/* How it came by what it runs next: a counter, never the first. */
 	u8 how;
+	/* Programs of ours that the one that runs is called by. */
+	u8 nested;
 } __attribute__((aligned(64)));
 
 /* A core. */
@@ -322,10 +324,11 @@ static bool may_wait(u32 core)
 static bool is_held(struct task_struct *p)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
+	u32 programs = 1 + cpu_of(bpf_get_smp_processor_id())->nested;
 
 	if (current->migration_disabled < own_disabling)
 		own_disabling = current->migration_disabled;
-	return p->migration_disabled > (p->pid == current->pid ? own_disabling : 0);
+	return p->migration_disabled > (p->pid == current->pid ? own_disabling * programs : 0);
 }
 
 /* Whether every CPU of a core may run a task. */

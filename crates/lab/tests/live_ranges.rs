@@ -4,7 +4,7 @@
 //!
 //! Ranges are over seeds; over what a busy sibling costs, from nothing, as on an emulated machine, to what
 //! the scenario says; and over the cost of the kernel's own paths, from that of a machine to that of an
-//! emulated one. Files are in memory already, as they are when the scenario runs for real: nobody waits for a disk.
+//! emulated one, whose CPUs take turns: one that is told of work while another's turn lasts sees it later. Files are in memory already, as they are when the scenario runs for real: nobody waits for a disk.
 
 use coretwin_sim::kernel::program::Amount;
 use coretwin_sim::kernel::scenario::Scenario;
@@ -13,8 +13,9 @@ use coretwin_sim::policies::Settings;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What the kernel's paths cost, in multiples of their cost on a machine.
-const COST_FACTORS: [u64; 2] = [1, 20];
+/// What the kernel's paths cost, in multiples of their cost on a machine, and how long a CPU that is told of
+/// work waits for its turn.
+const COSTS: [(u64, u64); 3] = [(1, 0), (20, 0), (20, 1_000_000)];
 /// A read of some pages that are in memory.
 const READ_NS: u64 = 5000;
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=4;
@@ -68,10 +69,10 @@ fn outcomes(scenario: &Scenario) -> Vec<Outcome> {
     let mut settings = Vec::new();
     for seed in SEEDS {
         for slowdown in [NO_SLOWDOWN, scenario.slowdown] {
-            settings.extend(COST_FACTORS.map(|factor| (seed, slowdown, factor)));
+            settings.extend(COSTS.map(|costs| (seed, slowdown, costs)));
         }
     }
-    let outcome = |(seed, slowdown, factor): (u64, u32, u64)| {
+    let outcome = |(seed, slowdown, (factor, turn_ns)): (u64, u32, (u64, u64))| {
         let speeds = scenario.uniform(slowdown).expect("speeds");
         let mut machine = scenario.machine(layout.clone(), speeds);
         let costs = &mut machine.costs;
@@ -89,6 +90,7 @@ fn outcomes(scenario: &Scenario) -> Vec<Outcome> {
         ] {
             *cost *= factor;
         }
+        costs.wake_halted_ns += turn_ns;
         let mut options = Options::new(Settings::parse("core-queue").expect("a policy"));
         (options.seed, options.decisions_max) = (seed, DECISIONS_MAX);
         (options.until_ns, options.warmup_ns) = (scenario.until_ns, scenario.warmup_ns);

@@ -8,7 +8,9 @@ use crate::object::{self, embedded};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_host::root::Root;
 use coretwin_host::topology;
-use libbpf_rs::{Link, MapCore, MapFlags, Object, OpenObject};
+use libbpf_rs::btf::types::{Enum, Enum64};
+use libbpf_rs::{Btf, Link, MapCore, MapFlags, Object, OpenObject};
+use std::ffi::OsStr;
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -19,9 +21,13 @@ const NAME: &str = "core_queue";
 const STATE: &str = "/sys/kernel/sched_ext";
 /// The map of the operations.
 const OPERATIONS: &str = "core_queue";
-/// Of `struct sched_ext_ops` in `c/sched_ext.h`: where `hotplug_seq` and `timeout_ms` are.
+/// Of `struct sched_ext_ops` in `c/sched_ext.h`: where `hotplug_seq`, `timeout_ms` and `flags` are.
 const HOTPLUG_BYTES: std::ops::Range<usize> = 0..8;
 const TIMEOUT_BYTES: std::ops::Range<usize> = 8..12;
+const FLAGS_BYTES: std::ops::Range<usize> = 16..24;
+/// Flags that a kernel may lack, and refuses then. Tasks that may not leave their CPU for now come to our queues,
+/// for one that a real-time task displaces is such a task while our program is told of it (6.14).
+const FLAGS_OF_LATER: [&str; 1] = ["SCX_OPS_ENQ_MIGRATION_DISABLED"];
 /// `struct core` in `c/core_queue.bpf.c`: its size, and where running, queued and online are.
 const CORE_BYTES: usize = 64;
 const CORE_NUMBERS: usize = 16;
@@ -67,6 +73,7 @@ impl Scheduler {
         let places = read_places(&root)?;
         let mut open = object::open(NAME, OBJECT)?;
         prepare(&mut open, options, trial, &places, hotplug)?;
+        set_flags(&mut open, flags_of_later()?);
         let mut object = object::load(NAME, open)?;
         let link = attach(&mut object)?;
         let scheduler = Self { link: Some(link), object, cores: places.cores.len() };
@@ -207,6 +214,33 @@ fn prepare(
     Ok(())
 }
 
+/// Those of [`FLAGS_OF_LATER`] that this kernel has.
+fn flags_of_later() -> Result<u64, Error> {
+    let types = Btf::from_vmlinux().map_err(|error| object::refused(NAME, &error))?;
+    let of_later =
+        |name: Option<&OsStr>| FLAGS_OF_LATER.iter().any(|flag| name == Some(OsStr::new(flag)));
+    let (mut flags, name) = (0, "scx_ops_flags");
+    // Numbers have 64 bits where one of them needs these.
+    if let Some(narrow) = types.type_by_name::<Enum<'_>>(name) {
+        narrow.iter().filter(|it| of_later(it.name)).for_each(|it| flags |= it.value as u64);
+    }
+    if let Some(wide) = types.type_by_name::<Enum64<'_>>(name) {
+        wide.iter().filter(|it| of_later(it.name)).for_each(|it| flags |= it.value as u64);
+    }
+    Ok(flags)
+}
+
+/// Adds flags to the operations.
+fn set_flags(open: &mut OpenObject, flags: u64) {
+    for mut map in open.maps_mut().filter(|map| map.name() == OPERATIONS) {
+        if let Some(bytes) = map.initial_value_mut().and_then(|value| value.get_mut(FLAGS_BYTES)) {
+            for (byte, flag) in bytes.iter_mut().zip(flags.to_ne_bytes()) {
+                *byte |= flag;
+            }
+        }
+    }
+}
+
 fn numbers(row: &[u8]) -> Vec<u64> {
     let (numbers, _) = row.as_chunks();
     numbers.iter().take(COUNTERS.len()).map(|bytes| u64::from_ne_bytes(*bytes)).collect()
@@ -293,6 +327,10 @@ mod tests {
     use super::super::OPS_NAME;
     use super::*;
 
+    /// As `c/sched_ext.h` has them.
+    const OPS_KEEP_BUILTIN_IDLE: u64 = 1;
+    const OPS_ENQ_LAST: u64 = 2;
+
     #[test]
     fn the_program_calls_itself_what_others_look_for() {
         let open = object::open(NAME, OBJECT).expect("object");
@@ -306,12 +344,15 @@ mod tests {
         let mut open = object::open(NAME, OBJECT).expect("object");
         let places = Places { places: Vec::new(), cores: Vec::new() };
         prepare(&mut open, &Options::default(), &Trial::default(), &places, 7).expect("prepared");
+        set_flags(&mut open, 1 << 4);
         let of = |name: &str| {
             let map = open.maps().find(|map| map.name() == name);
             map.and_then(|map| map.initial_value().map(<[u8]>::to_vec)).expect("a value")
         };
         assert_eq!(of(OPERATIONS)[HOTPLUG_BYTES], 7_u64.to_ne_bytes());
         assert_eq!(of(OPERATIONS)[TIMEOUT_BYTES], 30_000_u32.to_ne_bytes());
+        let flags = of(OPERATIONS)[FLAGS_BYTES].first_chunk().map(|it| u64::from_ne_bytes(*it));
+        assert_eq!(flags, Some(1 << 4 | OPS_KEEP_BUILTIN_IDLE | OPS_ENQ_LAST));
         assert_eq!(of(".bss.cores").len(), CPUS_MAX * CORE_BYTES);
         let counters = open.maps().find(|map| map.name() == "counters").expect("counters");
         assert_eq!(counters.value_size() as usize, COUNTERS.len() * 8);

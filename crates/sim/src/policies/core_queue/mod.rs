@@ -43,6 +43,8 @@ pub(super) struct CoreQueue {
     cores: Vec<Core>,
     /// By CPU: the core that its next wake-up looks at besides those of the task and the waker.
     probes: Vec<usize>,
+    /// By CPU: the task that ran until it picks the next.
+    displaced: Vec<Option<TaskId>>,
     /// By slot of the task.
     tasks: Vec<Own>,
 }
@@ -93,6 +95,7 @@ impl CoreQueue {
             queues: Queues::new(layout, ns("slice_us", 1000)),
             cores: vec![Core::default(); layout.cores().len()],
             probes: vec![0; layout.cpus()],
+            displaced: vec![None; layout.cpus()],
             tasks: Vec::new(),
         }
     }
@@ -134,25 +137,27 @@ impl CoreQueue {
 
     /// Has a CPU reschedule for a task that waits, if one should.
     fn announce(&mut self, view: &View, task: TaskId, cpu: CpuId, answer: &mut Answer) {
-        let idle = |cpu: &CpuId| view.is_idle_for(task, *cpu);
-        if idle(&cpu) {
+        if view.is_idle_for(task, cpu) {
             return answer.resched_idle(cpu, task);
         }
-        let is_bound = self.queues.is_of_cpu(self.tasks[task.index()].queue);
-        if !is_bound
-            && self.rules.wakeup
-            && let Some(sibling) = view.online_siblings(cpu).find(idle)
-        {
-            let reason = Reason::new("an idle sibling of its CPU");
-            return answer.resched(sibling, Some(task), reason);
-        }
-        if self.tell_idle(view, task, answer) {
+        if self.tell_sibling(view, task, cpu, answer) || self.tell_idle(view, task, answer) {
             return;
         }
         if let Some((victim, ahead_us)) = self.preempts(view, task, cpu) {
             let reason = Reason::new("has had less CPU time than what runs");
             answer.resched(victim, Some(task), reason.with("less_us", ahead_us));
         }
+    }
+
+    /// Has an idle sibling take a task that waits for its CPU.
+    fn tell_sibling(&self, view: &View, task: TaskId, cpu: CpuId, answer: &mut Answer) -> bool {
+        let is_bound = self.queues.is_of_cpu(self.tasks[task.index()].queue);
+        let mut siblings = view.online_siblings(cpu).filter(|_| !is_bound && self.rules.wakeup);
+        let sibling = siblings.find(|cpu| view.is_idle_for(task, *cpu));
+        if let Some(sibling) = sibling {
+            answer.resched(sibling, Some(task), Reason::new("an idle sibling of its CPU"));
+        }
+        sibling.is_some()
     }
 
     /// Has an idle CPU anywhere take a task that waits on a busy core.
@@ -166,11 +171,12 @@ impl CoreQueue {
         taker.is_some()
     }
 
-    /// One more idle CPU is told if more tasks wait on a core of which one was just taken: what that displaced
-    /// among them.
-    fn tell_next(&self, view: &View, core: usize, answer: &mut Answer) {
+    /// One more idle CPU is told if more tasks wait on a core of which one was just taken, besides the one that
+    /// this displaced.
+    fn tell_next(&self, view: &View, core: usize, displaced: Option<TaskId>, answer: &mut Answer) {
+        let others = |queue| self.queues.tasks_in(queue).find(|task| Some(*task) != displaced);
         if !view.idle.is_empty()
-            && let Some(task) = self.queues_of(view, core).find_map(|queue| self.queues.head(queue))
+            && let Some(task) = self.queues_of(view, core).find_map(others)
         {
             self.tell_idle(view, task, answer);
         }
@@ -373,6 +379,7 @@ impl Policy for CoreQueue {
     }
 
     fn pick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
+        let displaced = self.displaced[cpu.0 as usize].take();
         let own = self.own_first(view, cpu);
         let taken = self.take_owed(view, cpu, own).or_else(|| match own {
             None if self.rules.passive => self.take_any(view, cpu, answer),
@@ -391,9 +398,15 @@ impl Policy for CoreQueue {
         if let Some(task) = picked {
             let core = view.layout.core(self.tasks[task.index()].home).0 as usize;
             self.remove(task);
-            self.tell_next(view, core, answer);
+            self.tell_next(view, core, displaced, answer);
         }
         answer.pick(cpu, picked, reason);
+        let waits = |task: &TaskId| self.tasks[task.index()].place.is_some();
+        if let Some(task) = displaced.filter(waits)
+            && !self.tell_sibling(view, task, cpu, answer)
+        {
+            self.tell_idle(view, task, answer);
+        }
         picked
     }
 
@@ -409,7 +422,10 @@ impl Policy for CoreQueue {
         match stop {
             // Straight to the idle core: in its own queue a sibling would take it.
             Stop::Stopper => self.give_away(view, cpu, task, answer),
-            _ if stop.can_go_on() => self.insert(view, task, cpu),
+            _ if stop.can_go_on() => {
+                self.insert(view, task, cpu);
+                self.displaced[cpu.0 as usize] = Some(task);
+            }
             _ => {
                 let weight = weight(view.task(task).nice);
                 self.queues.sleep(&mut self.tasks[task.index()], weight);

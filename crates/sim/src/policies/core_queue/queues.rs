@@ -152,11 +152,6 @@ impl Queues {
         self.crowded.iter().map(|core| core.0 as usize)
     }
 
-    /// The first task of a queue.
-    pub(super) fn head(&self, queue: usize) -> Option<TaskId> {
-        self.tasks_in(queue).next()
-    }
-
     /// The first task of a queue that a CPU may run.
     pub(super) fn first(&self, view: &View, queue: usize, cpu: CpuId) -> Option<Place> {
         let mut waiting = self.queues[queue].waiting.iter();
