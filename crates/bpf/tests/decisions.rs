@@ -59,7 +59,7 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
             let crowds = [(); 3].map(|()| Crowd {
                 load: small(stream),
                 cpus: small(stream) % 9,
-                is_far: stream.next_u64() % 2 == 0,
+                is_far: stream.next_u64().is_multiple_of(2),
             });
             for (three, crowd) in n.chunks_mut(3).zip(crowds) {
                 let [load, cpus, is_far] =
@@ -77,13 +77,17 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
         2 => {
             // Clocks wrap around.
             (n[0], n[1]) = (stream.next_u64() as i64, n[0].wrapping_add(time(stream)));
-            n[1] = if index % 2 == 0 { n[0].wrapping_sub(n[1]) } else { n[0].wrapping_add(n[1]) };
+            n[1] = if index.is_multiple_of(2) {
+                n[0].wrapping_sub(n[1])
+            } else {
+                n[0].wrapping_add(n[1])
+            };
             n[2] = time(stream);
             ('l', decide::lag(n[0], n[1], n[2]))
         }
         3 => {
             (1..4).for_each(|at| n[at] = time(stream));
-            n[0] = if index % 2 == 0 { time(stream) } else { -time(stream) };
+            n[0] = if index.is_multiple_of(2) { time(stream) } else { -time(stream) };
             ('a', decide::ahead(n[0], n[1], n[2], n[3]))
         }
         _ => {

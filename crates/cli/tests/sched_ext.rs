@@ -36,7 +36,7 @@ fn parameters_are_checked_before_anything_else() {
     }
     let help = coretwin(Path::new("/"), &["sched", "start", "--help"]);
     assert!(
-        help.out.contains("slice_us") && help.out.contains("[5000; 100 to 1000000]"),
+        help.out.contains("slice_us") && help.out.contains("[3000; 100 to 1000000]"),
         "{help:?}"
     );
 }

@@ -55,14 +55,7 @@ fn value_of(
         runs_max: Some(1),
     };
     let prediction = predict(&spec.name, &spec.params, &setting);
-    let prediction =
-        prediction.unwrap_or_else(|error| panic!("{} {policy}: {error}", machine.name));
-    if std::env::var("METRICS").is_ok() {
-        let m: Vec<String> =
-            prediction.metrics.iter().map(|(n, m)| format!("{n} {:.3}", m.value)).collect();
-        println!("   {policy}: {:.0} {}", prediction.value, m.join(" "));
-    }
-    prediction.value
+    prediction.unwrap_or_else(|error| panic!("{} {policy}: {error}", machine.name)).value
 }
 
 /// So many tasks that do these steps, until all have ended or a second has passed.
@@ -168,10 +161,7 @@ fn hackbench(machine: &MachinePreset, groups: u32, policy: &str, smt: bool, seed
     let bytes = Amount::Fixed(BYTES);
     let mut sender = Vec::new();
     for receiver in 0..ENDS as u8 {
-        sender.extend([
-            work(2000),
-            Step::Send { socket: Which::Own(receiver), bytes: bytes.clone() },
-        ]);
+        sender.extend([work(2000), Step::Send { socket: Which::Own(receiver), bytes }]);
     }
     sender.push(Step::Repeat { from: 0, times: Amount::Fixed(LOOPS - 1) });
     let messages = LOOPS * u64::from(ENDS);
@@ -218,6 +208,7 @@ fn of_fair(machine: &MachinePreset, cell: &str, smt: bool, seed: u64) -> f64 {
 /// Tasks by the hundred on two cores that share no cache, and a pair: with siblings and without, the lower
 /// end over five seeds is at most a fiftieth below `fair`. `--nocapture` prints the table.
 #[test]
+#[expect(clippy::print_stdout, reason = "the table is what --nocapture asks for")]
 fn core_queue_is_not_behind_fair_with_hundreds_of_tasks_on_few_cores() {
     const ROWS: [&str; 9] = [
         "chat:rooms=10",
