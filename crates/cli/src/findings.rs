@@ -62,9 +62,7 @@ fn next(study: &Study<'_>, folder: &Path) -> String {
         _ if first.origin != Origin::Measured => {
             "measure it on a machine: coretwin study".to_owned()
         }
-        None if plan.rules.protocol == Protocol::Quick => {
-            "for a verdict, the same without --quick".to_owned()
-        }
+        None if plan.rules.is_screening() => "for a verdict, the same without --quick".to_owned(),
         None if plan.rules.protocol == Protocol::Article2003 => {
             "for a verdict, the same without --protocol".to_owned()
         }

@@ -11,11 +11,11 @@ use coretwin_base::schema::SCHEMA;
 use coretwin_base::study::arm::{ArmSpec, ArmState};
 use coretwin_base::study::command::CommandSpec;
 use coretwin_base::study::plan::{
-    Comparison, Plan, PlanArm, PlanRow, Protocol, Rules, Screening, ThreadRule,
+    Comparison, Plan, PlanArm, PlanRow, Protocol, Rule, Rules, Screening, ThreadRule,
 };
 use coretwin_base::warning::Warning;
 use coretwin_stats::study::protocol_2003;
-use coretwin_stats::{orders, stopping};
+use coretwin_stats::{orders, sequence, stopping};
 use std::collections::BTreeMap;
 
 const SCREENING_BLOCKS: u32 = 3;
@@ -114,7 +114,9 @@ fn rules(request: &Request, rows: &[PlanRow], arms: &[PlanArm]) -> Result<Rules,
         }
         asked => asked,
     };
+    let until = request.until;
     let looks = match (protocol, blocks) {
+        _ if until == Rule::Verdict => sequence::looks(arms.len()),
         (Protocol::Article2003, _) => {
             vec![rows.iter().map(|row| protocol_2003::runs(&row.family)).max().unwrap_or(0)]
         }
@@ -122,7 +124,7 @@ fn rules(request: &Request, rows: &[PlanRow], arms: &[PlanArm]) -> Result<Rules,
         (_, Some(blocks)) => vec![blocks],
         (_, None) => stopping::LOOKS.to_vec(),
     };
-    let timed = protocol == Protocol::Modern;
+    let timed = protocol == Protocol::Modern || until == Rule::Verdict;
     Ok(Rules {
         protocol,
         looks,
@@ -137,12 +139,18 @@ fn rules(request: &Request, rows: &[PlanRow], arms: &[PlanArm]) -> Result<Rules,
         warmup: request.warmup && !article,
         settle_s: if switches || reboots { request.settle_s } else { 0.0 },
         repeats: request.repeats.unwrap_or(if reboots { BOOT_REPEATS } else { 1 }),
+        until,
     })
 }
 
 fn check_rules(request: &Request, rows: &[PlanRow], reboots: bool) -> Result<(), Error> {
     let article = request.protocol == Protocol::Article2003;
-    let why = if article && request.repeats.is_some() {
+    let sequential = request.until == Rule::Verdict;
+    let why = if sequential && (article || request.blocks.is_some()) {
+        "--until verdict decides how many blocks there are; leave out --blocks and --protocol"
+    } else if sequential && reboots {
+        "--until verdict cannot ask for boots one by one; leave it out where boots are compared"
+    } else if article && request.repeats.is_some() {
         "--protocol 2003 fixes the number of runs; leave out --repeats"
     } else if article && reboots {
         "--protocol 2003 knows no boot arms; --blocks 1 --repeats 5 boots each arm once, and takes \

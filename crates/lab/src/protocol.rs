@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::run_order::{self, Cell};
 use coretwin_base::study::command::CommandSpec;
 use coretwin_base::study::job::{Job, Work};
-use coretwin_base::study::plan::Protocol;
+use coretwin_base::study::plan::{Protocol, Rule};
 use coretwin_base::study::reading::{Phase, Status};
 use coretwin_base::study::summary::StoppedBecause;
 use coretwin_stats::study;
@@ -102,7 +102,7 @@ fn blocks(engine: &mut Engine<'_>) -> Result<StoppedBecause, Error> {
     for block in engine.blocks_done()..engine.plan.blocks_max() {
         let look = engine.look();
         if look.due && look.satisfied {
-            return Ok(StoppedBecause::Target);
+            return Ok(enough(engine));
         }
         while let Some(attempt) = engine.history.next(engine.plan, Phase::Study, block) {
             if budget_ends_before_a_block(engine) {
@@ -121,7 +121,15 @@ fn blocks(engine: &mut Engine<'_>) -> Result<StoppedBecause, Error> {
     }
     let look = engine.look();
     let narrow = look.due && look.satisfied && engine.plan.rules.looks.len() > 1;
-    Ok(if narrow { StoppedBecause::Target } else { StoppedBecause::Blocks })
+    Ok(if narrow { enough(engine) } else { StoppedBecause::Blocks })
+}
+
+/// Why a study ends whose look is satisfied.
+fn enough(engine: &Engine<'_>) -> StoppedBecause {
+    match engine.plan.rules.until {
+        Rule::Width => StoppedBecause::Target,
+        Rule::Verdict => StoppedBecause::Verdict,
+    }
 }
 
 /// Whether every run failed, in every row and arm: then the command is wrong, not an arm.

@@ -4,7 +4,7 @@ use coretwin_base::machine::placement::Placement;
 use coretwin_base::parameters::WorkloadSpec;
 use coretwin_base::study::arm::ArmSpec;
 use coretwin_base::study::command::CommandSpec;
-use coretwin_base::study::plan::Protocol;
+use coretwin_base::study::plan::{Protocol, Rule};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
@@ -17,6 +17,7 @@ pub struct Request {
     pub seed: u64,
     pub protocol: Protocol,
     pub blocks: Option<u32>,
+    pub until: Rule,
     /// Half-width asked for, as a share.
     pub target: f64,
     /// Margin of materiality, as a share.

@@ -62,6 +62,7 @@ mod tests {
             warmup: false,
             settle_s: 0.0,
             repeats: 1,
+            until: Rule::Width,
         }
     }
 

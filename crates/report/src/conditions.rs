@@ -7,7 +7,7 @@ use crate::number;
 use crate::words;
 use coretwin_base::machine::environment::{self, Facts, Moment};
 use coretwin_base::origin::Origin;
-use coretwin_base::study::plan::{Plan, Protocol};
+use coretwin_base::study::plan::{Plan, Protocol, Rule};
 use coretwin_base::warning::Warning;
 use coretwin_stats::confidence;
 use std::collections::{BTreeMap, BTreeSet};
@@ -185,6 +185,11 @@ pub(crate) fn method(study: &Study<'_>) -> Vec<String> {
     let reference = words::arm_name(study, study.plan.reference_index());
     let looks: Vec<String> = rules.looks.iter().map(u32::to_string).collect();
     let stop = match rules.protocol {
+        _ if rules.until == Rule::Verdict => format!(
+            "looks after every {} blocks, until the confidence sequence, which holds at every look, \
+             lies beyond the margin or inside",
+            study.plan.blocks_min()
+        ),
         Protocol::Quick => "a screening of 3 blocks, which gives no verdict".to_owned(),
         Protocol::Fixed => format!("{} blocks, as asked", study.plan.blocks_max()),
         Protocol::Modern | Protocol::Article2003 => format!(

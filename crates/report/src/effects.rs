@@ -10,7 +10,7 @@ use crate::words;
 use coretwin_base::distinct::distinct;
 use coretwin_base::origin::Origin;
 use coretwin_base::study::decision::{Decision, Measure, Worth};
-use coretwin_base::study::plan::{PlanRow, Protocol, Scale};
+use coretwin_base::study::plan::{PlanRow, Protocol, Rule, Scale};
 use coretwin_base::study::summary::{RowEffect, StoppedBecause, SuiteEffect, Verdict};
 use coretwin_stats::confidence;
 use coretwin_stats::study::{self, Headline as Answer, belief};
@@ -38,8 +38,10 @@ pub(crate) fn facts(study: &Study<'_>) -> String {
     let blocks = number::count(study.summary.blocks.into(), "block");
     let rounds = match study.plan.rules.protocol {
         Protocol::Article2003 => "protocol of 2003".to_owned(),
-        Protocol::Quick => format!("screening of {blocks}, no verdict"),
-        Protocol::Modern | Protocol::Fixed => blocks,
+        Protocol::Quick if study.plan.rules.is_screening() => {
+            format!("screening of {blocks}, no verdict")
+        }
+        Protocol::Modern | Protocol::Fixed | Protocol::Quick => blocks,
     };
     let origin = match study.summary.origin {
         Origin::Measured => String::new(),
@@ -127,7 +129,10 @@ pub(crate) fn card(study: &Study<'_>, answer: &Answer) -> Headline {
 pub(crate) fn interval_name(study: &Study<'_>) -> String {
     let confidence =
         study.summary.rows.first().map_or(confidence::CONFIDENCE, |row| row.confidence);
-    study.summary.origin.interval_name(confidence)
+    match (study.summary.origin, study.summary.rule) {
+        (Origin::Measured, Rule::Verdict) => confidence::sequence(),
+        (origin, _) => origin.interval_name(confidence),
+    }
 }
 
 pub(crate) fn effect(row: &RowEffect) -> Option<String> {

@@ -202,6 +202,7 @@ pub(crate) fn verdict(study: &Study<'_>, arm: &str, verdict: Verdict) -> String 
 pub(crate) fn stopped(because: StoppedBecause) -> &'static str {
     match because {
         StoppedBecause::Target => "every interval was narrow enough",
+        StoppedBecause::Verdict => "a verdict holds",
         StoppedBecause::Blocks => "all planned blocks were done",
         StoppedBecause::Budget => "the time budget ended",
         StoppedBecause::Busy => "the machine was too busy; it can be resumed when it is quiet",

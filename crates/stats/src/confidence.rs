@@ -4,6 +4,8 @@
 //! What was *measured* at this level (the evidence in METHOD.md, the constants of `study/diagnosis`, the
 //! factors of [`crate::stopping::WIDENINGS`]) must be measured again at another.
 
+use coretwin_base::study::plan::Rule;
+
 /// Confidence of the intervals shown, in percent.
 pub const PERCENT: u32 = 95;
 
@@ -22,6 +24,19 @@ pub const LEVEL: f64 = 1.0 - CONFIDENCE;
 
 pub fn interval() -> String {
     format!("{PERCENT} % interval")
+}
+
+/// What the interval of a study that looks until there is a verdict is called.
+pub fn sequence() -> String {
+    format!("{PERCENT} % confidence sequence")
+}
+
+/// [`sequence`] or [`interval`], by the rule of a study.
+pub fn interval_of(rule: Rule) -> String {
+    match rule {
+        Rule::Width => interval(),
+        Rule::Verdict => sequence(),
+    }
 }
 
 pub fn equivalence_interval() -> String {

@@ -22,6 +22,7 @@ pub mod holm;
 pub mod orders;
 pub mod paired;
 pub mod screening;
+pub mod sequence;
 pub mod stopping;
 pub mod student;
 pub mod study;

@@ -44,6 +44,12 @@ pub fn balanced(arms: usize, blocks: usize, stream: &mut Stream) -> Vec<Vec<u16>
     orders
 }
 
+/// Blocks of a set of so many arms.
+pub fn set(arms: usize) -> usize {
+    let design = if arms % 2 == 1 && arms > 1 { 2 * arms } else { arms.max(1) };
+    design * SET_MIN.div_ceil(design).next_power_of_two()
+}
+
 /// The Williams design for that many treatments: 0, 1, n−1, 2, n−2, … and its cyclic shifts; for an
 /// odd number their reversals too.
 fn williams(arms: u16) -> Vec<Vec<u16>> {
@@ -91,7 +97,7 @@ mod tests {
     #[test]
     fn a_set_has_every_arm_in_every_place_and_after_every_other() {
         for arms in 2..=7usize {
-            let set = if arms % 2 == 0 { arms.max(4) } else { 2 * arms };
+            let set = set(arms);
             let orders = balanced(arms, 3 * set, &mut Stream::new(11, "order", arms as u64));
             let mut places: BTreeMap<(usize, u16), usize> = BTreeMap::new();
             let mut follows: BTreeMap<(u16, u16), usize> = BTreeMap::new();

@@ -47,7 +47,8 @@ impl Paired {
     /// More blocks make it smaller, which they never do of `rounding`.
     pub fn half_width_of_spread(&self, confidence: f64, widening: f64) -> Option<f64> {
         let critical = student::critical(confidence, self.degrees()?);
-        Some(widening * critical * self.standard_error())
+        // The widening of a sequence has no bound in its first blocks.
+        Some(widening * critical * self.standard_error()).filter(|half| half.is_finite())
     }
 
     pub fn half_width(&self, confidence: f64, widening: f64) -> Option<f64> {

@@ -3,7 +3,7 @@
 use crate::confidence::{CONFIDENCE, EQUIVALENCE, LEVEL};
 use crate::paired::Paired;
 use crate::{stopping, student};
-use coretwin_base::study::plan::Scale;
+use coretwin_base::study::plan::{Rule, Scale};
 use coretwin_base::study::summary::Verdict;
 
 /// How often a forecast number of blocks decides.
@@ -55,7 +55,8 @@ pub fn adjusted(verdict: Verdict, p_adjusted: Option<f64>) -> Verdict {
 }
 
 /// Fewest blocks that decide an effect four times in five, if mean and spread are what they look
-/// like now: that either exclude no effect at `level` (two-sided) or fit inside the margin.
+/// like now: that either exclude no effect at `level` (two-sided) or fit inside the margin; by
+/// [`Rule::Verdict`], that lie beyond the margin or inside.
 /// `widening` is the factor on half-widths after so many blocks. `None` where no practical number
 /// of blocks would, or fewer than two tell nothing of the spread.
 ///
@@ -66,16 +67,21 @@ pub fn blocks_needed(
     effect: &Paired,
     margin: f64,
     level: f64,
+    rule: Rule,
     widening: impl Fn(u32) -> f64,
 ) -> Option<u32> {
     effect.degrees()?;
     let size = libm::fabs(effect.mean);
+    let (beyond, inside) = match rule {
+        Rule::Width => (0.0, EQUIVALENCE),
+        Rule::Verdict => (margin, CONFIDENCE),
+    };
     let decides = |blocks: u32| {
         let degrees = f64::from(blocks - 1);
         let error = effect.deviation / libm::sqrt(f64::from(blocks));
         let critical = |p: f64| widening(blocks) * student::quantile(p, degrees) * error;
-        let differs_from = critical(1.0 - level / 2.0) + effect.rounding;
-        let equal_to = margin - critical(EQUIVALENCE.midpoint(1.0)) - effect.rounding;
+        let differs_from = beyond + critical(1.0 - level / 2.0) + effect.rounding;
+        let equal_to = margin - critical(inside.midpoint(1.0)) - effect.rounding;
         if differs_from < equal_to {
             return true;
         }
@@ -119,7 +125,7 @@ mod tests {
     #[test]
     fn a_forecast_is_more_than_there_is_and_would_decide() {
         let open = effect(0.011, 0.04, 12);
-        let needed = |effect| blocks_needed(&effect, 0.02, 0.05, |_| 1.0);
+        let needed = |effect| blocks_needed(&effect, 0.02, 0.05, Rule::Width, |_| 1.0);
         let blocks = needed(open).expect("a forecast");
         assert!(blocks > 12);
         // n ≈ ((1.96 + 0.84)·s/δ)²: 62 for s = 14 %, δ = 5 %; Student's t asks for one or two more.

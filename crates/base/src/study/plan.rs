@@ -166,6 +166,20 @@ pub struct Rules {
     /// Runs of every row within one visit to an arm; they count as one, by their mean.
     #[serde(default = "one")]
     pub repeats: u32,
+    /// What the looks ask.
+    #[serde(default)]
+    pub until: Rule,
+}
+
+/// When a study has enough.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// Every interval is narrow enough.
+    #[default]
+    Width,
+    /// A confidence sequence lies beyond the margin, or inside.
+    Verdict,
 }
 
 fn one() -> u32 {
@@ -191,6 +205,11 @@ pub enum Protocol {
 }
 
 impl Rules {
+    /// Whether it is a screening, which gives no verdict: one that goes on until there is a verdict is none.
+    pub fn is_screening(&self) -> bool {
+        self.protocol == Protocol::Quick && self.until == Rule::Width
+    }
+
     fn check(&self) -> Result<(), String> {
         let numbers = [
             ("target", self.target, 1.0),

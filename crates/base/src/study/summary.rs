@@ -4,7 +4,7 @@ use crate::machine::placement::Placement;
 use crate::origin::Origin;
 use crate::parameters::Params;
 use crate::simulation::prediction::Prediction;
-use crate::study::plan::{Comparison, PlanArm, Protocol, Scale};
+use crate::study::plan::{Comparison, PlanArm, Protocol, Rule, Scale};
 use crate::study::reading::Better;
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,12 @@ pub struct Summary {
     /// Whether it was stopped before its rule was met: figures, no verdict.
     #[serde(default)]
     pub interim: bool,
+    /// What ended it, and so what its intervals are.
+    #[serde(default)]
+    pub rule: Rule,
+    /// What HELPS and HURTS of the rows and suites mean.
+    #[serde(default)]
+    pub meaning: Meaning,
     pub margin: f64,
     pub target: f64,
     pub rows: Vec<RowEffect>,
@@ -127,9 +133,21 @@ pub enum Verdict {
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+pub enum Meaning {
+    /// The interval excludes no effect; it may reach below the margin.
+    #[default]
+    ExcludesNone,
+    /// The interval lies beyond the margin.
+    BeyondMargin,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum StoppedBecause {
     /// Every primary row's interval was narrow enough.
     Target,
+    /// The confidence sequence of every arm decided.
+    Verdict,
     Blocks,
     Budget,
     /// Somebody stopped it; it can be resumed.

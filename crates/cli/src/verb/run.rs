@@ -8,7 +8,7 @@ use coretwin_base::machine::placement::Placement;
 use coretwin_base::parameters::WorkloadSpec;
 use coretwin_base::study::arm::{ArmSpec, ArmState};
 use coretwin_base::study::command::{CommandSpec, MetricSpec};
-use coretwin_base::study::plan::{Plan, Protocol};
+use coretwin_base::study::plan::{Plan, Protocol, Rule};
 use coretwin_base::study::reading::{Reading, Status};
 use coretwin_host::root::Root;
 use coretwin_host::{lock, user};
@@ -138,6 +138,7 @@ fn request(args: &Args) -> Result<Request> {
         seed: 0,
         protocol: Protocol::Fixed,
         blocks: Some(1),
+        until: Rule::Width,
         target: 0.01,
         margin: 0.02,
         budget_s: 0.0,

@@ -23,7 +23,7 @@ use coretwin_base::study::arm::{ArmState, KERNEL};
 use coretwin_base::study::command::CommandSpec;
 use coretwin_base::study::job::{Job, Outcome, RunAs, Work};
 use coretwin_base::study::plan::{
-    Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol, Rules, Scale, ThreadRule,
+    Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol, Rule, Rules, Scale, ThreadRule,
 };
 use coretwin_base::study::reading::Better;
 use coretwin_base::units::human_seconds;
@@ -242,6 +242,7 @@ pub fn draw(request: &Request, work_s: f64, topology: &Topology) -> Result<Plan,
             warmup: false,
             settle_s: 0.0,
             repeats: 1,
+            until: Rule::Width,
         },
         screening: None,
         topology: topology.clone(),

@@ -7,7 +7,7 @@ use coretwin_base::machine::environment::{Environment, folded};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::shared_text::SharedText;
 use coretwin_base::simulation::sweep::{SweepCell, SweepPlan};
-use coretwin_base::study::plan::Plan;
+use coretwin_base::study::plan::{Plan, Rule};
 use coretwin_base::study::reading::Reading;
 use coretwin_stats::study::machine_effects;
 use coretwin_store::fleet_bundle::FleetBundle;
@@ -190,6 +190,13 @@ fn planned(
     plan.check().map_err(|what| format!("{PLAN}: {what}"))?;
     if plan.cputime.is_some() {
         return Err("it holds an experiment of cputime, not a study".to_owned());
+    }
+    if plan.rules.until == Rule::Verdict {
+        return Err(
+            "it stopped at its verdict (--until verdict), so its effect leans that way; a \
+                    fleet's mean wants studies that stop on width"
+                .to_owned(),
+        );
     }
     let environment: Environment = match bundle.file(ENVIRONMENT) {
         Some(_) => bundle.record(ENVIRONMENT).map_err(plain)?,

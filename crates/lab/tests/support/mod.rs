@@ -10,7 +10,7 @@ use coretwin_base::random::Stream;
 use coretwin_base::study::arm::ArmSpec;
 use coretwin_base::study::command::CommandSpec;
 use coretwin_base::study::job::Job;
-use coretwin_base::study::plan::{Plan, Protocol};
+use coretwin_base::study::plan::{Plan, Protocol, Rule};
 use coretwin_base::study::reading::Reading;
 use coretwin_lab::Error;
 use coretwin_lab::engine::{self, Finished, Setup};
@@ -39,6 +39,7 @@ pub(crate) fn request(threads: Counts) -> Request {
         seed: 7,
         protocol: Protocol::Modern,
         blocks: None,
+        until: Rule::Width,
         target: 0.01,
         margin: 0.02,
         budget_s: 1800.0,

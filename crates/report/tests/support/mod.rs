@@ -19,7 +19,8 @@ use coretwin_base::schema::SCHEMA;
 use coretwin_base::study::arm::{ArmSpec, ArmState, KERNEL};
 use coretwin_base::study::command::CommandSpec;
 use coretwin_base::study::plan::{
-    Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol, Rules, Scale, Screening, ThreadRule,
+    Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol, Rule, Rules, Scale, Screening,
+    ThreadRule,
 };
 use coretwin_base::study::reading::{Better, Metric, Phase, Reading, Status};
 use coretwin_base::study::summary::{StoppedBecause, Summary};
@@ -113,6 +114,7 @@ fn rules(protocol: Protocol, blocks: u32) -> Rules {
         warmup: true,
         settle_s: 2.0,
         repeats: 1,
+        until: Rule::Width,
     }
 }
 

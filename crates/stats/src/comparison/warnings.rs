@@ -173,7 +173,10 @@ impl Writer<'_> {
     fn unfinished(&self) -> Vec<Warning> {
         let told = |study: &ComparedStudy| {
             let how = match study.stopped_because {
-                StoppedBecause::Target | StoppedBecause::Blocks | StoppedBecause::Budget => {
+                StoppedBecause::Target
+                | StoppedBecause::Verdict
+                | StoppedBecause::Blocks
+                | StoppedBecause::Budget => {
                     return None;
                 }
                 StoppedBecause::Busy => "was given up on a busy machine",

@@ -4,12 +4,12 @@ use super::blocks::Blocks;
 use super::facts::{Facts, blank};
 use super::rows::Differences;
 use super::{diagnosis, protocol_2003, resolution, sentences, suites, warnings};
-use crate::{confidence, holm};
+use crate::{confidence, holm, sequence};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::prediction::Prediction;
-use coretwin_base::study::plan::{Plan, Protocol};
+use coretwin_base::study::plan::{Plan, Protocol, Rule};
 use coretwin_base::study::reading::Reading;
-use coretwin_base::study::summary::{RowEffect, StoppedBecause, Summary};
+use coretwin_base::study::summary::{Meaning, RowEffect, StoppedBecause, Summary};
 use std::collections::BTreeMap;
 
 /// Analyses a study: effects of every row and suite in every arm, verdicts, warnings, and the
@@ -34,6 +34,11 @@ pub fn analyse_predicted(
         arms: plan.arms.clone(),
         reference_arm: plan.reference_arm.clone(),
         stopped_because: stopped,
+        rule: plan.rules.until,
+        meaning: match plan.rules.until {
+            Rule::Width => Meaning::ExcludesNone,
+            Rule::Verdict => Meaning::BeyondMargin,
+        },
         margin: plan.rules.margin,
         target: plan.rules.target,
         warnings: plan.warnings.clone(),
@@ -72,7 +77,12 @@ pub fn analyse_predicted(
 /// by its plan.
 fn is_interim(plan: &Plan, readings: &[Reading], summary: &Summary) -> bool {
     match summary.stopped_because {
-        StoppedBecause::Target | StoppedBecause::Blocks | StoppedBecause::Budget => false,
+        StoppedBecause::Target
+        | StoppedBecause::Verdict
+        | StoppedBecause::Blocks
+        | StoppedBecause::Budget => false,
+        // A sequence holds whenever somebody stops.
+        _ if plan.rules.until == Rule::Verdict => false,
         _ => {
             let look = super::look(plan, readings);
             let narrow = plan.rules.protocol == Protocol::Modern && look.satisfied && look.due;
@@ -149,7 +159,10 @@ fn effect(
         low,
         high,
         hodges_lehmann: comparison.hodges_lehmann(scale),
-        p: comparison.paired.and_then(|paired| paired.p(comparison.widening)),
+        p: comparison.paired.and_then(|paired| match plan.rules.until {
+            Rule::Width => paired.p(comparison.widening),
+            Rule::Verdict => sequence::p(&paired),
+        }),
         ratio_all,
         low_all,
         high_all,

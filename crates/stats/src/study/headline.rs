@@ -8,7 +8,7 @@ use coretwin_base::origin::Origin;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::boot::Promise;
 use coretwin_base::study::decision::Worth;
-use coretwin_base::study::plan::{Comparison, Plan, PlanArm, Protocol, Scale};
+use coretwin_base::study::plan::{Comparison, Plan, PlanArm, Protocol, Rule, Scale};
 use coretwin_base::study::reading::Better;
 use coretwin_base::study::summary::{RowEffect, StoppedBecause, SuiteEffect, Summary, Verdict};
 
@@ -139,7 +139,9 @@ impl Headline {
             (Some(Verdict::Hurts), _) => ["HURTS", "WORSE"][usize::from(is_plain)],
             (Some(Verdict::NoMaterialDifference), _) => "NO MATERIAL DIFFERENCE",
             (Some(Verdict::Inconclusive), _) => "INCONCLUSIVE",
-            (None, _) if self.protocol == Protocol::Quick => "SCREENING",
+            (None, _) if self.protocol == Protocol::Quick && summary.rule == Rule::Width => {
+                "SCREENING"
+            }
             (None, _) => "NO VERDICT",
         }
     }

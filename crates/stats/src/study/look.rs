@@ -3,11 +3,13 @@
 
 use super::blocks::Blocks;
 use super::rows::{Differences, from_scale, widening};
+use super::suites;
 use crate::confidence;
 use crate::paired::Paired;
-use crate::{stopping, student};
-use coretwin_base::study::plan::{Plan, Scale};
+use crate::{sequence, stopping, student, verdict};
+use coretwin_base::study::plan::{Plan, Rule, Scale};
 use coretwin_base::study::reading::Reading;
+use coretwin_base::study::summary::Verdict;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Look {
@@ -15,7 +17,8 @@ pub struct Look {
     pub blocks_complete: u32,
     pub cells: Vec<LookCell>,
     /// Whether the interval of every primary row is narrow enough. Primary are the rows compared by
-    /// their ratio, in every arm where they can be compared at all.
+    /// their ratio, in every arm where they can be compared at all. By [`Rule::Verdict`], whether
+    /// every arm's sequence decides.
     pub satisfied: bool,
     /// Whether the plan lets the study stop after this many complete blocks; only then does
     /// `satisfied` count.
@@ -44,16 +47,25 @@ pub fn look(plan: &Plan, readings: &[Reading]) -> Look {
     let mut cells = Vec::new();
     let (mut primary, mut narrow) = (0u32, 0u32);
     let mut needed = Some(blocks_complete);
+    let until = plan.rules.until;
+    let mut decided = true;
     for arm in (0..plan.arms.len()).filter(|&arm| arm != plan.reference_index()) {
-        for (index, row) in plan.rows.iter().enumerate() {
-            let comparison = Differences::new(plan, &blocks, &blocks.analysed, index, arm);
+        let comparisons: Vec<Differences> = (0..plan.rows.len())
+            .map(|row| Differences::new(plan, &blocks, &blocks.analysed, row, arm))
+            .collect();
+        if until == Rule::Verdict {
+            let (is_decided, blocks) = sequence_of(plan, &comparisons, arm);
+            decided &= is_decided;
+            needed = needed.zip(blocks).map(|(a, b)| a.max(b));
+        }
+        for (row, comparison) in plan.rows.iter().zip(&comparisons) {
             let half = |of: fn(&Paired, f64, f64) -> Option<f64>| {
                 of(&comparison.paired?, confidence::CONFIDENCE, comparison.widening)
             };
             let [ratio, low, high] = comparison.shown(row.scale);
             // A row that fails will not become narrow, however long the study waits for it.
             let can_be_compared = blocks_complete == 0 || comparison.paired.is_some();
-            if row.scale == Scale::Ratio && can_be_compared {
+            if row.scale == Scale::Ratio && can_be_compared && until == Rule::Width {
                 primary += 1;
                 // What rounding adds stays, however long the study waits.
                 let half = half(Paired::half_width_of_spread);
@@ -82,10 +94,37 @@ pub fn look(plan: &Plan, readings: &[Reading]) -> Look {
     Look {
         blocks_complete,
         cells,
-        satisfied: primary > 0 && primary == narrow,
+        satisfied: match until {
+            Rule::Width => primary > 0 && primary == narrow,
+            Rule::Verdict => decided,
+        },
         due: plan.rules.looks.contains(&blocks_complete),
-        blocks_needed: if primary > 0 { needed.and_then(next_look) } else { None },
+        blocks_needed: needed.filter(|_| primary > 0 || until == Rule::Verdict).and_then(next_look),
     }
+}
+
+/// Whether an arm's sequence decides, and after how many blocks it will: that of its suite over
+/// everything, else of its first row that can be compared. An arm of which nothing can be compared
+/// is not waited for.
+fn sequence_of(plan: &Plan, comparisons: &[Differences], arm: usize) -> (bool, Option<u32>) {
+    let suite = suites::effects(plan, comparisons, arm).pop().filter(|suite| suite.ratio.is_some());
+    let (ends, margin, needed) = match suite {
+        Some(suite) => {
+            let ends = suite.low.zip(suite.high).map(|(a, b)| (libm::log(a), libm::log(b)));
+            (ends, libm::log1p(plan.rules.margin), suite.blocks_needed)
+        }
+        None => {
+            let of_row = |row: &Differences| Some((row.paired?, row.values[0].unwrap_or(0.0)));
+            let Some((paired, value)) = comparisons.iter().find_map(of_row) else {
+                return (!comparisons.iter().all(|row| row.differences.is_empty()), None);
+            };
+            let margin = verdict::margin(plan.rules.margin, Scale::Raw, value);
+            (sequence::interval(&paired, confidence::LEVEL), margin, None)
+        }
+    };
+    let said = ends.map(|ends| sequence::verdict(ends, margin));
+    let is_decided = said.is_some_and(|said| said != Verdict::Inconclusive);
+    (is_decided, if is_decided { Some(0) } else { needed })
 }
 
 /// Blocks after which the interval will be that narrow, if the spread stays what it is.

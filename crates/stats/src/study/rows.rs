@@ -3,10 +3,10 @@
 use super::blocks::{Attempt, Blocks, Cell};
 use crate::confidence;
 use crate::paired::Paired;
-use crate::{paired, stopping, verdict};
+use crate::{paired, sequence, stopping, verdict};
 use coretwin_base::origin::Origin;
 use coretwin_base::study::arm::ArmState;
-use coretwin_base::study::plan::{Comparison, Plan, PlanArm, PlanRow, Protocol, Scale};
+use coretwin_base::study::plan::{Comparison, Plan, PlanArm, PlanRow, Protocol, Rule, Scale};
 use coretwin_base::study::reading::Better;
 use coretwin_base::study::summary::Verdict;
 
@@ -59,7 +59,11 @@ impl Differences {
         let rounding = [reference, arm].map(|arm| blocks.resolution(arm, row).error);
         let rounding = rounding.iter().sum();
         let paired = Paired::new(&present).map(|paired| Paired { rounding, ..paired });
-        Self { paired, widening: widening(plan, differences.len()), differences, values }
+        let counted = match plan.rules.until {
+            Rule::Width => differences.len(),
+            Rule::Verdict => present.len(),
+        };
+        Self { paired, widening: widening(plan, counted), differences, values }
     }
 
     pub(super) fn hodges_lehmann(&self, scale: Scale) -> Option<f64> {
@@ -104,11 +108,20 @@ impl Differences {
         };
         let of = self.values[0].unwrap_or(0.0);
         let margin = verdict::margin(plan.rules.margin, row.scale, of);
-        let verdict = verdict::decide(&paired, margin, self.widening)
-            .map(|verdict| verdict::adjusted(verdict, Some(p_adjusted)));
+        let rule = plan.rules.until;
+        let verdict = match rule {
+            Rule::Width => verdict::decide(&paired, margin, self.widening)
+                .map(|verdict| verdict::adjusted(verdict, Some(p_adjusted))),
+            // One of many rows is asked at its share of the level, for either word.
+            Rule::Verdict => {
+                sequence::interval(&paired, confidence::LEVEL / plan.rows.len() as f64)
+                    .map(|ends| sequence::verdict(ends, margin))
+            }
+        };
         let needed = (verdict == Some(Verdict::Inconclusive)).then(|| {
             let level = confidence::LEVEL / open.max(1) as f64;
-            verdict::blocks_needed(&paired, margin, level, |blocks| widening(plan, blocks as usize))
+            let widening = |blocks| widening(plan, blocks as usize);
+            verdict::blocks_needed(&paired, margin, level, rule, widening)
         });
         (verdict, needed.flatten())
     }
@@ -121,15 +134,16 @@ pub(crate) fn gives_verdicts(plan: &Plan) -> bool {
 
 /// Whether this protocol decides: a screening does not, and the article's did not.
 pub(crate) fn decides(plan: &Plan) -> bool {
-    matches!(plan.rules.protocol, Protocol::Modern | Protocol::Fixed)
+    let protocol = plan.rules.protocol;
+    matches!(protocol, Protocol::Modern | Protocol::Fixed) || plan.rules.until == Rule::Verdict
 }
 
 /// The factor on the half-widths of this study after so many analysed blocks.
 pub(crate) fn widening(plan: &Plan, blocks: usize) -> f64 {
+    let blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
     match plan.rules.protocol {
-        Protocol::Modern => {
-            stopping::widening(&plan.rules.looks, u32::try_from(blocks).unwrap_or(u32::MAX))
-        }
+        _ if plan.rules.until == Rule::Verdict => sequence::widening(blocks),
+        Protocol::Modern => stopping::widening(&plan.rules.looks, blocks),
         Protocol::Fixed | Protocol::Quick | Protocol::Article2003 => 1.0,
     }
 }

@@ -7,7 +7,7 @@ use crate::confidence;
 use crate::stopping;
 use coretwin_base::origin::Origin;
 use coretwin_base::study::arm::ArmState;
-use coretwin_base::study::plan::{Comparison, CopyRule, Plan, PlanArm, Protocol, Scale};
+use coretwin_base::study::plan::{Comparison, CopyRule, Plan, PlanArm, Protocol, Rule, Scale};
 use coretwin_base::study::summary::{RowEffect, StoppedBecause, SuiteEffect, Summary, Verdict};
 
 const NO_SMT: &str = "this says nothing of SMT in hardware, so there is no verdict";
@@ -66,6 +66,11 @@ impl Answer<'_> {
         let action = self.action(verdict);
         let margin = self.summary.margin * 100.0;
         let blocks = result.blocks;
+        let rule = self.summary.rule;
+        let beyond = match rule {
+            Rule::Width => String::new(),
+            Rule::Verdict => format!(", beyond the margin of {margin} %"),
+        };
         let compared = self.compared();
         let settings = self.settings();
         let size = format!("{}{settings}", self.result.size(effect));
@@ -79,14 +84,17 @@ impl Answer<'_> {
                 let near = self.result.amount(near);
                 format!(
                     "{action}{word}: {size}, by at least {near} ({}, {blocks} blocks), \
-                     {compared}.",
-                    confidence::interval(),
+                     {compared}{beyond}.",
+                    confidence::interval_of(rule),
                 )
             }
             Verdict::NoMaterialDifference => {
                 // A row is stored with its wider interval only, which may reach over the margin.
                 let narrower = confidence::equivalence_interval();
                 let (name, (low, high), inside) = match result.interval_90 {
+                    _ if rule == Rule::Verdict => {
+                        (confidence::sequence(), interval, "inside".to_owned())
+                    }
                     Some(ends) => (narrower, ends, "inside".to_owned()),
                     None => (
                         confidence::interval(),
@@ -110,7 +118,7 @@ impl Answer<'_> {
                 };
                 format!(
                     "{action}{word}: {range}{settings} {compared} ({}, {blocks} blocks); {more}.",
-                    confidence::interval(),
+                    confidence::interval_of(rule),
                 )
             }
         }
@@ -170,7 +178,7 @@ impl Answer<'_> {
             );
         }
         match self.summary.protocol {
-            Protocol::Quick => format!(
+            Protocol::Quick if self.plan.rules.is_screening() => format!(
                 "Screening only, no verdict on {subject}: {shown} ({blocks} blocks). Run the study \
                  without --quick to decide."
             ),
@@ -178,7 +186,7 @@ impl Answer<'_> {
                 "By the protocol of 2003, for {subject}: {shown} ({blocks} runs, no interval, no \
                  verdict)."
             ),
-            Protocol::Modern | Protocol::Fixed => format!(
+            Protocol::Modern | Protocol::Fixed | Protocol::Quick => format!(
                 "Too few blocks for a verdict on {subject} ({blocks}): {shown}. To get more, {}.",
                 super::warnings::more_blocks(self.plan, self.summary.stopped_because)
             ),

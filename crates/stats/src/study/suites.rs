@@ -5,9 +5,9 @@
 
 use super::rows::{Differences, from_scale, gives_verdicts, widening};
 use crate::paired::Paired;
-use crate::{confidence, verdict};
+use crate::{confidence, sequence, verdict};
 use coretwin_base::distinct::distinct;
-use coretwin_base::study::plan::{Plan, Scale};
+use coretwin_base::study::plan::{Plan, Rule, Scale};
 use coretwin_base::study::summary::{SuiteEffect, Verdict};
 
 pub(crate) const ALL: &str = "all";
@@ -49,13 +49,24 @@ pub(crate) fn summarise(
     blocks: usize,
 ) -> SuiteEffect {
     let factor = |blocks: u32| widening(plan, blocks as usize);
-    let widening = widening(plan, blocks);
+    let rule = plan.rules.until;
+    let counted = match rule {
+        Rule::Width => blocks,
+        Rule::Verdict => paired.map_or(0, |paired| paired.blocks as usize),
+    };
+    let widening = widening(plan, counted);
     let ends = |confidence| paired.and_then(|paired| paired.interval(confidence, widening));
-    let (wide, narrow) = (ends(confidence::CONFIDENCE), ends(confidence::EQUIVALENCE));
+    let wide = ends(confidence::CONFIDENCE);
+    // A sequence decides both ways by itself.
+    let narrow =
+        Some(()).filter(|()| rule == Rule::Width).and_then(|()| ends(confidence::EQUIVALENCE));
     let ratio = |value: Option<f64>| Some(from_scale(value?, Scale::Ratio));
     let margin = libm::log1p(plan.rules.margin);
     let decided = paired.filter(|_| gives_verdicts(plan));
-    let verdict = decided.and_then(|paired| verdict::decide(&paired, margin, widening));
+    let verdict = decided.and_then(|paired| match rule {
+        Rule::Width => verdict::decide(&paired, margin, widening),
+        Rule::Verdict => Some(sequence::verdict(wide?, margin)),
+    });
     let open = decided.filter(|_| verdict == Some(Verdict::Inconclusive));
     SuiteEffect {
         suite: suite.to_owned(),
@@ -68,8 +79,9 @@ pub(crate) fn summarise(
         rows: rows as u32,
         blocks: paired.map_or(0, |paired| paired.blocks),
         verdict,
-        blocks_needed: open
-            .and_then(|paired| verdict::blocks_needed(&paired, margin, confidence::LEVEL, factor)),
+        blocks_needed: open.and_then(|paired| {
+            verdict::blocks_needed(&paired, margin, confidence::LEVEL, rule, factor)
+        }),
     }
 }
 

@@ -7,7 +7,7 @@ use super::rows::{decides, from_scale};
 use crate::screening::choose_threads;
 use crate::stopping::BLOCKS_MIN;
 use crate::student;
-use coretwin_base::study::plan::{Plan, PlanArm, Protocol, Scale};
+use coretwin_base::study::plan::{Plan, PlanArm, Protocol, Rule, Scale};
 use coretwin_base::study::reading::{Phase, Reading, Status};
 use coretwin_base::study::summary::StoppedBecause;
 use coretwin_base::warning::Warning;
@@ -59,9 +59,15 @@ fn incomplete(plan: &Plan, blocks: &Blocks) -> Option<Warning> {
 
 /// How to get more blocks. Resuming adds none to a number that was fixed and reached.
 pub(super) fn more_blocks(plan: &Plan, stopped: StoppedBecause) -> &'static str {
-    let is_over =
-        matches!(stopped, StoppedBecause::Target | StoppedBecause::Blocks | StoppedBecause::Budget);
-    match plan.rules.protocol != Protocol::Modern && is_over {
+    let is_over = matches!(
+        stopped,
+        StoppedBecause::Target
+            | StoppedBecause::Verdict
+            | StoppedBecause::Blocks
+            | StoppedBecause::Budget
+    );
+    let is_open = plan.rules.protocol == Protocol::Modern || plan.rules.until == Rule::Verdict;
+    match !is_open && is_over {
         true => "run it again with more --blocks",
         false => "go on with --resume",
     }

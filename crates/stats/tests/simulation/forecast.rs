@@ -2,6 +2,7 @@
 
 use crate::noise::{Normal, percent};
 use crate::quoted;
+use coretwin_base::study::plan::Rule;
 use coretwin_base::study::summary::Verdict;
 use coretwin_stats::confidence;
 use coretwin_stats::paired::Paired;
@@ -20,7 +21,13 @@ fn the_forecast_number_of_blocks_decides_four_times_in_five() {
                 let effect =
                     Paired { mean, deviation, ..Paired::new(&[0.0, 0.0, 0.0]).expect("three") };
                 let widening = |blocks: u32| stopping::widening(looks, blocks);
-                let forecast = verdict::blocks_needed(&effect, MARGIN, confidence::LEVEL, widening);
+                let forecast = verdict::blocks_needed(
+                    &effect,
+                    MARGIN,
+                    confidence::LEVEL,
+                    Rule::Width,
+                    widening,
+                );
                 let blocks = forecast.expect("a forecast");
                 if !(5..2500).contains(&blocks) {
                     continue;

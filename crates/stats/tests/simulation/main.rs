@@ -20,6 +20,7 @@ mod interaction;
 mod noise;
 mod protection;
 mod screening;
+mod sequence;
 mod stopping;
 mod suites;
 mod visits;

@@ -25,36 +25,80 @@ pub(crate) struct Noise {
     pub(crate) name: &'static str,
     /// Standard deviation of a run's log.
     pub(crate) sigma: f64,
-    /// Correlation with the run before.
+    /// Correlation with the run before; 1 is a random walk, whose steps have the spread `sigma`.
     pub(crate) phi: f64,
     /// Drift of the log over 40 runs.
     pub(crate) drift: f64,
     /// Log of a spike.
     pub(crate) spike: f64,
+    /// Share of runs that have one.
+    pub(crate) share: f64,
 }
 
 /// Normal noise, nothing else.
-pub(crate) const PLAIN: Noise =
-    Noise { name: "independent", sigma: 0.01, phi: 0.0, drift: 0.0, spike: 0.0 };
+pub(crate) const PLAIN: Noise = Noise {
+    name: "independent",
+    sigma: 0.01,
+    phi: 0.0,
+    drift: 0.0,
+    spike: 0.0,
+    share: SPIKE_SHARE,
+};
 /// Each run half remembers the one before.
-pub(crate) const CORRELATED: Noise =
-    Noise { name: "autocorrelated", sigma: 0.01, phi: 0.5, drift: 0.0, spike: 0.0 };
+pub(crate) const CORRELATED: Noise = Noise {
+    name: "autocorrelated",
+    sigma: 0.01,
+    phi: 0.5,
+    drift: 0.0,
+    spike: 0.0,
+    share: SPIKE_SHARE,
+};
 /// The standard model: autocorrelated, drifting by 1 %, with spikes of 10 %.
 pub(crate) const STANDARD: Noise =
-    Noise { name: "standard", sigma: 0.01, phi: 0.5, drift: 0.01, spike: 0.10 };
+    Noise { name: "standard", sigma: 0.01, phi: 0.5, drift: 0.01, spike: 0.10, share: SPIKE_SHARE };
 /// A smaller spike hides better in the noise.
-pub(crate) const SMALL_SPIKES: Noise =
-    Noise { name: "spikes of 5 %", sigma: 0.01, phi: 0.5, drift: 0.01, spike: 0.05 };
+pub(crate) const SMALL_SPIKES: Noise = Noise {
+    name: "spikes of 5 %",
+    sigma: 0.01,
+    phi: 0.5,
+    drift: 0.01,
+    spike: 0.05,
+    share: SPIKE_SHARE,
+};
 /// Spikes as seen on a shared virtual machine.
-pub(crate) const LARGE_SPIKES: Noise =
-    Noise { name: "spikes of 20 %", sigma: 0.01, phi: 0.5, drift: 0.01, spike: 0.20 };
+pub(crate) const LARGE_SPIKES: Noise = Noise {
+    name: "spikes of 20 %",
+    sigma: 0.01,
+    phi: 0.5,
+    drift: 0.01,
+    spike: 0.20,
+    share: SPIKE_SHARE,
+};
 /// A machine that heats up.
-pub(crate) const STRONG_DRIFT: Noise =
-    Noise { name: "drift of 3 %", sigma: 0.01, phi: 0.5, drift: 0.03, spike: 0.10 };
+pub(crate) const STRONG_DRIFT: Noise = Noise {
+    name: "drift of 3 %",
+    sigma: 0.01,
+    phi: 0.5,
+    drift: 0.03,
+    spike: 0.10,
+    share: SPIKE_SHARE,
+};
 /// Each run remembers four fifths of the one before. Hard on a rule that stops early, so it has a
 /// table of its own.
-pub(crate) const STICKY: Noise =
-    Noise { name: "autocorrelated by 0.8", sigma: 0.01, phi: 0.8, drift: 0.0, spike: 0.0 };
+pub(crate) const STICKY: Noise = Noise {
+    name: "autocorrelated by 0.8",
+    sigma: 0.01,
+    phi: 0.8,
+    drift: 0.0,
+    spike: 0.0,
+    share: SPIKE_SHARE,
+};
+/// A machine that heats up, and nothing else.
+pub(crate) const PURE_DRIFT: Noise = Noise { name: "drift of 5 %", drift: 0.05, ..PLAIN };
+/// Runs that never return to a mean.
+pub(crate) const WALK: Noise = Noise { name: "random walk", phi: 1.0, ..PLAIN };
+/// Three runs in ten are in a slower mode.
+pub(crate) const BIMODAL: Noise = Noise { name: "bimodal", spike: 0.08, share: 0.3, ..PLAIN };
 /// All that every promise is measured on.
 pub(crate) const MODELS: [Noise; 6] =
     [PLAIN, CORRELATED, STANDARD, SMALL_SPIKES, LARGE_SPIKES, STRONG_DRIFT];
@@ -104,10 +148,11 @@ impl Runs {
 
     /// Log of the next run's time, without any effect.
     pub(crate) fn next(&mut self) -> f64 {
-        let Noise { sigma, phi, drift, spike, .. } = self.noise;
-        let innovation = libm::sqrt(1.0 - phi * phi) * sigma * self.normal.draw();
+        let Noise { sigma, phi, drift, spike, share, .. } = self.noise;
+        let step = if phi < 1.0 { libm::sqrt(1.0 - phi * phi) } else { 1.0 };
+        let innovation = step * sigma * self.normal.draw();
         self.state = phi * self.state + innovation;
-        let spike = if self.normal.happens(SPIKE_SHARE) { spike } else { 0.0 };
+        let spike = if self.normal.happens(share) { spike } else { 0.0 };
         self.done += 1;
         drift * f64::from(self.done) / 40.0 + self.state + spike
     }

@@ -6,7 +6,7 @@ use coretwin_base::machine::topology::Topology;
 use coretwin_base::parameters::Params;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::plan::{
-    Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol, Rules, Scale, ThreadRule,
+    Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol, Rule, Rules, Scale, ThreadRule,
 };
 use coretwin_base::study::reading::{Better, Phase, Reading, Status};
 use std::sync::Arc;
@@ -70,6 +70,7 @@ pub(crate) fn plan(rows: &[PlanRow]) -> Plan {
             warmup: true,
             settle_s: 0.0,
             repeats: 1,
+            until: Rule::Width,
         },
         screening: None,
         topology: topology(),

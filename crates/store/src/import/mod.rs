@@ -20,7 +20,7 @@ use coretwin_base::parameters::Params;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::study::arm::{ArmState, KERNEL};
 use coretwin_base::study::plan::{
-    Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol, Rules, Scale, ThreadRule,
+    Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol, Rule, Rules, Scale, ThreadRule,
 };
 use coretwin_base::study::reading::{Reading, Status};
 use std::collections::{BTreeMap, BTreeSet};
@@ -154,6 +154,7 @@ fn plan(program: &str, arms: &[&str], rows: &[&Series], blocks: u32) -> Plan {
             warmup: false,
             settle_s: 0.0,
             repeats: 1,
+            until: Rule::Width,
         },
         screening: None,
         topology: Topology::regular(1, 1, 1),

@@ -34,9 +34,10 @@ fn of_study(study: Stored, known: &Names) -> (String, Fleet) {
         }
     };
     let state = match stopped_because {
-        StoppedBecause::Target | StoppedBecause::Blocks | StoppedBecause::Budget => {
-            MemberState::Complete
-        }
+        StoppedBecause::Target
+        | StoppedBecause::Verdict
+        | StoppedBecause::Blocks
+        | StoppedBecause::Budget => MemberState::Complete,
         _ => MemberState::Partial("the study did not come to its end".to_owned()),
     };
     let source = merge::Source {

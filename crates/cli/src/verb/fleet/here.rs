@@ -293,7 +293,12 @@ fn is_held(error: &anyhow::Error) -> bool {
 
 pub(super) fn state(bundle: &Bundle) -> MemberState {
     let why = match bundle.summary().map(|summary| summary.stopped_because) {
-        Ok(StoppedBecause::Target | StoppedBecause::Blocks | StoppedBecause::Budget) => {
+        Ok(
+            StoppedBecause::Target
+            | StoppedBecause::Verdict
+            | StoppedBecause::Blocks
+            | StoppedBecause::Budget,
+        ) => {
             return MemberState::Complete;
         }
         Ok(StoppedBecause::Interrupted) => "it was told to stop",

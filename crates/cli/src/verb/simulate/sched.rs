@@ -56,7 +56,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     seeds: u32,
     /// Longest simulated time, in ms [default: the scenario's]
-    #[arg(long, value_name = "MS", value_parser = milliseconds)]
+    #[arg(long = "for", value_name = "MS", value_parser = milliseconds)]
     until: Option<f64>,
     /// The processor whose core gives the speeds: a preset of `simulate core --list`, or a file
     #[arg(long, value_name = "PRESET|FILE", default_value = "xeon-mp-foster")]

@@ -9,7 +9,7 @@ use coretwin_base::machine::placement::Placement;
 use coretwin_base::parameters::WorkloadSpec;
 use coretwin_base::study::arm::{ArmSpec, ArmState, KERNEL};
 use coretwin_base::study::command::{CommandSpec, MetricSpec, ServerSpec};
-use coretwin_base::study::plan::{DISTURBED_SHARE_MAX, Protocol};
+use coretwin_base::study::plan::{DISTURBED_SHARE_MAX, Protocol, Rule};
 use coretwin_base::study::summary::Verdict;
 use coretwin_base::suggest::unknown;
 use coretwin_base::units::parse_duration;
@@ -114,12 +114,16 @@ pub(crate) struct Args {
     /// Exactly this many blocks, whatever they take
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "How long and how sure")]
     blocks: Option<u32>,
+    /// When it ends: width, for how much; or verdict, for which is better, as soon as that is sure
+    #[arg(long, value_name = "RULE", default_value = "width", value_parser = ["width", "verdict"], help_heading = "How long and how sure")]
+    until: String,
     #[arg(long, help = format!("Half-width of a {} that is narrow enough", confidence::interval()), value_name = "SHARE", default_value = "1%", value_parser = share, help_heading = "How long and how sure")]
     target: f64,
     /// Differences smaller than this are not material
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = share, help_heading = "How long and how sure")]
     margin: f64,
-    /// A screening of 3 blocks, with short samples and without a verdict
+    /// A screening of 3 blocks, with short samples and without a verdict; with --until verdict as
+    /// many blocks as that takes
     #[arg(long, conflicts_with_all = ["blocks", "protocol"], help_heading = "How long and how sure")]
     quick: bool,
     /// Follow the protocol of the article of 2003 instead, with its sizes and run counts
@@ -154,7 +158,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["workloads", "command", "arms",
         "placement", "machine", "fit", "threads", "copies", "metrics", "primary", "server", "ready",
         "ready_timeout", "setup", "prepare", "cleanup", "min_time", "timeout", "blocks", "target",
-        "margin", "quick", "protocol", "no_warmup", "steal_limit", "others_limit", "seed",
+        "until", "margin", "quick", "protocol", "no_warmup", "steal_limit", "others_limit", "seed",
         "dry_run", "switch", "repeats", "settle"], help_heading = "Results")]
     pub(crate) resume: Option<PathBuf>,
     /// This boot is the one of that name, where only you can know
@@ -226,6 +230,8 @@ impl Args {
             "--wait-quiet: others do not disturb a simulated machine"
         } else if self.boot.is_some() {
             "--boot is for boots of a host; a simulated machine is booted as its arms say"
+        } else if self.until() == Rule::Verdict {
+            "--until verdict needs a measurement; a simulated study has predictions"
         } else if !self.fail_on.is_empty() {
             "--fail-on asks for verdicts, which need a measurement; a simulated study has predictions"
         } else {
@@ -253,6 +259,8 @@ impl Args {
             "--dry-run and --json are for one study; try it on one machine first"
         } else if self.protocol.is_some() {
             "--protocol 2003 has no intervals, so machines could not be put together"
+        } else if self.until() == Rule::Verdict {
+            "--until verdict stops where an effect looks large, so machines could not be put together"
         } else if boots || self.boot.is_some() {
             "a fleet does not boot its machines; compare boots machine by machine and add the \
              studies by fleet bundle"
@@ -285,6 +293,7 @@ impl Args {
             },
             protocol,
             blocks: self.blocks,
+            until: self.until(),
             target: self.target,
             margin: self.margin,
             budget_s: self.budget.unwrap_or(BUDGET_DEFAULT).as_secs_f64(),
@@ -294,6 +303,10 @@ impl Args {
             steal_share_max: self.steal_limit.0,
             others_share_max: self.others_limit.0,
         })
+    }
+
+    fn until(&self) -> Rule {
+        if self.until == "verdict" { Rule::Verdict } else { Rule::Width }
     }
 
     fn arms(&self) -> Result<Vec<ArmSpec>> {

@@ -3,7 +3,7 @@
 use crate::out;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::command::CommandSpec;
-use coretwin_base::study::plan::{Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol};
+use coretwin_base::study::plan::{Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol, Rule};
 use coretwin_base::suggest::nearest;
 use coretwin_base::units::human_seconds;
 use coretwin_lab::estimate;
@@ -169,6 +169,14 @@ fn rules(plan: &Plan) -> String {
     let block = format!("{runs} of every row in every arm");
     let mut text = match (looks.as_slice(), plan.rules.budget_s) {
         ([only], _) => format!("\nBlocks       {only}, each {block}\n"),
+        (looks, budget_s) if plan.rules.until == Rule::Verdict => format!(
+            "\nBlocks       looked at after every {} (a block is {block}), at most {}\n\
+             Stops        as soon as the {} lies beyond the margin or inside{}\n",
+            plan.blocks_min(),
+            looks.last().map_or("", String::as_str),
+            confidence::sequence(),
+            budget_s.map(|s| format!(", or after {}", human_seconds(s))).unwrap_or_default()
+        ),
         (_, budget_s) => format!(
             "\nBlocks       looked at after {} (a block is {block})\n\
              Stops        when every {} is within ±{:.1} %{}\n",
