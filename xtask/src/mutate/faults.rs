@@ -29,6 +29,7 @@ pub(super) struct Fault {
 const BASE: Suite = Suite::Unit("coretwin-base");
 const STATS: Suite = Suite::Unit("coretwin-stats");
 const DECISION: Suite = Suite::Tests("coretwin-stats", "decision");
+const SIMULATION: Suite = Suite::Tests("coretwin-stats", "simulation");
 const STUDY: Suite = Suite::Tests("coretwin-stats", "study");
 const STORE: Suite = Suite::Unit("coretwin-store");
 const HOST: Suite = Suite::Unit("coretwin-host");
@@ -126,6 +127,18 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "if looks.len() < 2 {",
         put: "if looks.len() < 200 {",
         suite: STUDY, test: "effects::a_fixed_number_of_blocks_needs_no_wider_interval",
+    },
+    Fault {
+        name: "sequence-is-students-interval", file: "crates/stats/src/sequence.rs",
+        find: "libm::sqrt((n - 1.0) * (reach - 1.0) / (1.0 - reach * k))",
+        put: "student::critical(1.0 - level, n - 1.0)",
+        suite: SIMULATION, test: "sequence::verdicts_are_rarely_wrong_at_any_stop_and_come_early",
+    },
+    Fault {
+        name: "sequence-verdict-below-the-margin", file: "crates/stats/src/sequence.rs",
+        find: "if low > margin {",
+        put: "if low > 0.0 {",
+        suite: STATS, test: "sequence::tests::each_verdict_lies_beyond_the_margin_or_inside",
     },
     Fault {
         name: "block-mean-not-divided", file: "crates/stats/src/study/blocks.rs",
