@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use coretwin_base::account::cputime::result::CputimeSummary;
 use coretwin_base::machine::environment::Environment;
 use coretwin_base::origin::Origin;
-use coretwin_base::study::plan::{Comparison, Plan, Protocol};
+use coretwin_base::study::plan::{Comparison, Plan, Protocol, Rule};
 use coretwin_base::study::reading::Reading;
 use coretwin_base::study::summary::{StoppedBecause, Summary, Verdict};
 use coretwin_report::{Brief, CPUTIME_FORMATS, Cputime, Study, cputime_brief, shell_line};
@@ -66,8 +66,12 @@ fn next(study: &Study<'_>, folder: &Path) -> String {
         None if plan.rules.protocol == Protocol::Article2003 => {
             "for a verdict, the same without --protocol".to_owned()
         }
+        None if plan.rules.until == Rule::Verdict => go_on,
         None => "for a verdict, the same with more --blocks".to_owned(),
         Some(_) if !has_siblings => "look for hidden siblings: coretwin probe".to_owned(),
+        Some(Verdict::Inconclusive) if plan.rules.until == Rule::Verdict => {
+            "it lies near the margin; how much it is: --until width".to_owned()
+        }
         Some(Verdict::Inconclusive) => "the same with more blocks: --blocks 48".to_owned(),
         Some(Verdict::NoMaterialDifference) => {
             "decide on security or cost: coretwin topology".to_owned()

@@ -21,6 +21,43 @@ fn summary(folder: &Path) -> Value {
 }
 
 #[test]
+fn until_verdict_ends_with_the_first_sets_that_decide() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let line = "case {arm} in a) sleep 0.3;; *) sleep 0.02;; esac";
+    let args =
+        [&ARMS[..], &["--quick", "--until", "verdict", "--out", "s", "--", "sh", "-c", line]];
+    let ran = study(folder.path(), &args.concat());
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    assert!(ran.out.starts_with("BETTER: choose b") && ran.out.lines().count() <= 7, "{}", ran.out);
+    assert!(ran.out.contains("95 % confidence sequence"), "{}", ran.out);
+    let out = folder.path().join("s");
+    let summary = summary(&out);
+    assert_eq!(summary["rule"], "verdict");
+    assert_eq!(summary["meaning"], "beyond-margin");
+    assert_eq!(summary["stopped_because"], "verdict");
+    let blocks = summary["blocks"].as_u64().expect("blocks");
+    assert!(blocks % 4 == 0 && blocks <= 12, "{blocks}");
+    for file in ["report.html", "report.md"] {
+        let text = std::fs::read_to_string(out.join(file)).expect(file);
+        assert!(text.contains("95 % confidence sequence"), "{file}");
+    }
+    // What stopped where an effect looked large is no part of a fleet's mean.
+    std::fs::write(folder.path().join("hosts"), "a\n").expect("hosts");
+    let plan = ["fleet", "plan", "f", "--engine=ssh", "--hosts=hosts", "--", "study"];
+    let planned = |more: &[&str]| coretwin(folder.path(), &[&plan[..], more].concat());
+    assert!(planned(&["--until=verdict", "chat"]).err.contains("--until verdict"));
+    assert_eq!(planned(&["chat"]).status, 0);
+    let ran = coretwin(folder.path(), &["fleet", "bundle", "s", "--fleet=f", "--task=0"]);
+    assert!(ran.status == 2 && ran.err.contains("--until verdict"), "{ran:?}");
+    let ran = study(
+        folder.path(),
+        &[&ARMS[..], &["--until=verdict", "--blocks=9", "--", "true"]].concat(),
+    );
+    assert!(ran.status == 2 && ran.err.contains("leave out --blocks"), "{ran:?}");
+}
+
+#[test]
 fn a_command_is_compared_end_to_end_and_leaves_every_file() {
     let _host = host();
     let folder = tempfile::tempdir().expect("folder");

@@ -6,9 +6,9 @@ use coretwin_base::machine::environment::Environment;
 use coretwin_base::machine::topology::Topology;
 use coretwin_base::study::arm::ArmSpec;
 use coretwin_base::study::consistency;
-use coretwin_base::study::plan::{Plan, Protocol};
+use coretwin_base::study::plan::{Plan, Protocol, Rule};
 use coretwin_base::study::reading::{Better, Phase, Reading, Status};
-use coretwin_base::study::summary::StoppedBecause;
+use coretwin_base::study::summary::{StoppedBecause, Verdict};
 use coretwin_lab::Error;
 use coretwin_lab::engine::{self, Finished, Setup};
 use coretwin_lab::event::{Event, Listener, Listeners};
@@ -37,6 +37,40 @@ fn a_clear_effect_stops_at_the_first_look_with_balanced_orders() {
     let ratio = summary.suites[0].ratio.expect("ratio");
     assert!((ratio - 1.2).abs() < 0.005, "{ratio}");
     assert_eq!(summary.suites[0].verdict.map(|v| v.to_string()).as_deref(), Some("HELPS"));
+}
+
+#[test]
+fn until_a_verdict_a_clear_effect_takes_one_balanced_set() {
+    for protocol in [Protocol::Modern, Protocol::Quick] {
+        let asked = Request { protocol, until: Rule::Verdict, ..request(Counts::Default) };
+        let plan = plan(&asked);
+        let finished = run(&plan, Vec::new(), &mut machine(faster_by(1.2, 0.004))).expect("study");
+        assert_eq!(finished.stopped, StoppedBecause::Verdict);
+        assert_eq!(finished.readings.len(), 1 + 2 * 4);
+        let summary = coretwin_stats::study::analyse(&plan, &finished.readings, finished.stopped);
+        assert_eq!(summary.suites[0].verdict, Some(Verdict::Helps));
+        // Broken off in its third block and resumed, it is the same study.
+        let mut first = machine(faster_by(1.2, 0.004));
+        first.stop_before_run = Some(6);
+        let broken = run(&plan, Vec::new(), &mut first).expect("stopped");
+        let resumed = run(&plan, broken.readings, &mut machine(faster_by(1.2, 0.004)));
+        assert_eq!(resumed.expect("resumed").stopped, StoppedBecause::Verdict);
+        // Nothing is found where there is nothing, and that is a verdict too.
+        let equal = run(&plan, Vec::new(), &mut machine(faster_by(1.0, 0.004))).expect("study");
+        let summary = coretwin_stats::study::analyse(&plan, &equal.readings, equal.stopped);
+        assert_eq!(summary.suites[0].verdict, Some(Verdict::NoMaterialDifference));
+    }
+    let boots = ["boot:a", "boot:b"].map(|arm| ArmSpec::parse(arm).expect("arm")).to_vec();
+    let verdict = |request: Request| Request { until: Rule::Verdict, ..request };
+    for asked in [
+        Request { blocks: Some(9), protocol: Protocol::Fixed, ..request(Counts::Default) },
+        Request { protocol: Protocol::Article2003, ..request(Counts::Default) },
+        Request { arms: boots, ..request(Counts::Default) },
+    ] {
+        let drawn = planning::draw(&verdict(asked), "host", &Topology::regular(1, 2, 2));
+        let why = drawn.expect_err("no such rule").to_string();
+        assert!(why.contains("--until verdict"), "{why}");
+    }
 }
 
 #[test]

@@ -261,6 +261,15 @@ fn verdicts(study: &Study<'_>) -> String {
         Some(caution) => {
             format!("There is no verdict, for every figure is {caution}; verdicts need a machine.")
         }
+        None if study.summary.rule == Rule::Verdict => format!(
+            "Verdict at a margin of ±{}: HELPS or HURTS if the {} lies beyond it, no material difference \
+             if inside (for one of several rows: if that at {} over their number does), else \
+             inconclusive. The sequence holds at every look; the effect at the stop leans towards \
+             the verdict.",
+            number::share(study.plan.rules.margin),
+            confidence::sequence(),
+            confidence::level(),
+        ),
         None => format!(
             "Verdict at a margin of ±{}: no material difference if the {} lies inside \
              it, else HELPS or HURTS if the {} excludes no effect (for a row: if \

@@ -18,7 +18,7 @@ use coretwin_base::study::summary::Verdict;
 /// decides where the sequence is narrowest, not whether it holds: so it is near five blocks.
 pub const EFFECTS: f64 = 2.236_067_977_499_79;
 
-/// The most blocks at which a study looks; a multiple of every set of orders up to six arms but five.
+/// The most blocks at which a study looks; a multiple of every set of orders of up to six arms.
 pub const BLOCKS_MAX: u32 = 240;
 
 /// The t of the sequence at this level after so many blocks; infinite before the fourth at 5 %.

@@ -182,21 +182,25 @@ fn read(
     }
 }
 
+/// Why a plan's study is no part of a fleet.
+pub fn why_not(plan: &Plan) -> Option<&'static str> {
+    if plan.cputime.is_some() {
+        return Some("it holds an experiment of cputime, not a study");
+    }
+    (plan.rules.until == Rule::Verdict).then_some(
+        "it stopped at its verdict (--until verdict), so its effect leans that way; a fleet's mean \
+         needs studies that stop on width",
+    )
+}
+
 fn planned(
     bundle: &FleetBundle,
     plain: &dyn Fn(coretwin_store::Error) -> String,
 ) -> Result<(Plan, Environment), String> {
     let plan: Plan = bundle.record(PLAN).map_err(plain)?;
     plan.check().map_err(|what| format!("{PLAN}: {what}"))?;
-    if plan.cputime.is_some() {
-        return Err("it holds an experiment of cputime, not a study".to_owned());
-    }
-    if plan.rules.until == Rule::Verdict {
-        return Err(
-            "it stopped at its verdict (--until verdict), so its effect leans that way; a \
-                    fleet's mean wants studies that stop on width"
-                .to_owned(),
-        );
+    if let Some(why) = why_not(&plan) {
+        return Err(why.to_owned());
     }
     let environment: Environment = match bundle.file(ENVIRONMENT) {
         Some(_) => bundle.record(ENVIRONMENT).map_err(plain)?,

@@ -5,9 +5,9 @@ use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::origin::Origin;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::command::CommandSpec;
-use coretwin_base::study::plan::{Comparison, CopyRule, Plan, Protocol, Scale};
-use coretwin_base::study::summary::StoppedBecause;
-use coretwin_stats::study::{TITLE_WORDS_MAX, WORDS_MAX, analyse, headlines};
+use coretwin_base::study::plan::{Comparison, CopyRule, Plan, Protocol, Rule, Scale};
+use coretwin_base::study::summary::{Meaning, StoppedBecause, Verdict};
+use coretwin_stats::study::{self, TITLE_WORDS_MAX, WORDS_MAX, analyse, headlines};
 
 /// The first sentence of a study whose second arm gains that much (on the log scale), with a
 /// ripple of that size.
@@ -298,6 +298,70 @@ fn a_study_that_was_stopped_is_interim_unless_its_rule_was_met() {
     assert!(!narrow.interim && narrow.suites[0].verdict.is_some(), "{:?}", narrow.suites);
     let between = summary(&plan, 9, StoppedBecause::Interrupted);
     assert!(between.sentences[0].starts_with("Interim, stopped after 9 of at most 12 blocks"));
+}
+
+#[test]
+fn a_study_until_a_verdict_says_what_it_has_whenever_it_is_stopped() {
+    let mut plan = plan(&[row("job", "command")]);
+    plan.rules.until = Rule::Verdict;
+    plan.rules.looks = coretwin_stats::sequence::looks(2);
+    let value = |size: f64| {
+        move |block: u32, arm: usize, _: usize| {
+            10.0 * (0.001 * f64::from((block * 5 + arm as u32 * 3) % 7) - size * arm as f64).exp()
+        }
+    };
+    let stopped = |blocks, size, plan: &Plan| {
+        let all = readings(plan, blocks, value(size));
+        let summary = analyse(plan, &all, StoppedBecause::Interrupted);
+        assert_eq!((summary.rule, summary.meaning), (Rule::Verdict, Meaning::BeyondMargin));
+        assert!(!summary.interim);
+        (study::look(plan, &all), summary)
+    };
+    for protocol in [Protocol::Modern, Protocol::Quick] {
+        plan.rules.protocol = protocol;
+        for (blocks, size, said) in [
+            (5, 0.2, Verdict::Helps),
+            (5, -0.2, Verdict::Hurts),
+            (8, 0.0, Verdict::NoMaterialDifference),
+            (5, 0.02, Verdict::Inconclusive),
+        ] {
+            let (_, summary) = stopped(blocks, size, &plan);
+            let suite = &summary.suites[0];
+            assert_eq!((suite.verdict, suite.low_90), (Some(said), None), "{size}");
+            assert_eq!(summary.rows[0].verdict, Some(said));
+            assert_eq!((summary.rows[0].low, summary.rows[0].high), (suite.low, suite.high));
+            let text = &summary.sentences[0];
+            assert!(text.contains("95 % confidence sequence"), "{text}");
+            let is_beyond = matches!(said, Verdict::Helps | Verdict::Hurts);
+            assert_eq!(text.contains("beyond the margin of 2 %"), is_beyond, "{text}");
+        }
+    }
+    // Above none and not surely above the margin: by width it helps.
+    let (look, summary) = stopped(8, 0.021, &plan);
+    assert!(summary.suites[0].low.is_some_and(|low| low > 1.01) && look.due && !look.satisfied);
+    plan.rules.until = Rule::Width;
+    plan.rules.protocol = Protocol::Modern;
+    plan.rules.looks = vec![8, 12];
+    let by_width = analyse(&plan, &readings(&plan, 8, value(0.021)), StoppedBecause::Target);
+    assert_eq!(by_width.suites[0].verdict, Some(Verdict::Helps));
+    assert_eq!(by_width.meaning, Meaning::ExcludesNone);
+}
+
+#[test]
+fn a_study_until_a_verdict_is_enough_at_the_first_balanced_set_that_decides() {
+    let mut plan = plan(&[row("quiet", "f"), row("loud", "f")]);
+    plan.rules.until = Rule::Verdict;
+    plan.rules.looks = coretwin_stats::sequence::looks(2);
+    let value = |block: u32, arm: usize, row: usize| {
+        let noise = f64::from((block * 5 + arm as u32 * 3) % 7) * [0.0003, 0.01][row];
+        10.0 * (noise - 0.2 * arm as f64).exp()
+    };
+    let look = |blocks| study::look(&plan, &readings(&plan, blocks, value));
+    let three = look(3);
+    assert!(!three.satisfied && !three.due && three.cells[0].low.is_none());
+    let first = (4..=240u32).find(|&blocks| look(blocks).satisfied && look(blocks).due);
+    assert!(first.is_some_and(|blocks| blocks.is_multiple_of(4)), "{first:?}");
+    assert!(!look(first.unwrap_or(0) - 4).satisfied || first == Some(4));
 }
 
 #[test]

@@ -34,8 +34,8 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     let (fleet, plan) = FleetFolder::open(&args.fleet)?;
     let (bundle, study) = Bundle::open(&args.study, host::owner(&Root::system())?)?;
     let task = here::task(&plan, args.task)?;
-    if study.cputime.is_some() {
-        return Err(usage("it is an experiment of cputime, not a study"));
+    if let Some(why) = coretwin_lab::fleet::merge::why_not(&study) {
+        return Err(usage(why));
     }
     let simulated = study.simulation.as_ref().map(|_| (study.machine.as_str(), study.seed));
     let (machine, node) = here::identity(simulated);
