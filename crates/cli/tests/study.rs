@@ -37,7 +37,7 @@ fn until_verdict_ends_with_the_first_sets_that_decide() {
     assert_eq!(summary["meaning"], "beyond-margin");
     assert_eq!(summary["stopped_because"], "verdict");
     let blocks = summary["blocks"].as_u64().expect("blocks");
-    assert!(blocks % 4 == 0 && blocks <= 12, "{blocks}");
+    assert!(blocks.is_multiple_of(4) && blocks <= 12, "{blocks}");
     for file in ["report.html", "report.md"] {
         let text = std::fs::read_to_string(out.join(file)).expect(file);
         assert!(text.contains("95 % confidence sequence"), "{file}");

@@ -46,7 +46,7 @@ fn capped(before: &Moment, now: &Moment) -> Option<String> {
 mod tests {
     use super::*;
     use coretwin_base::study::job::Outcome;
-    use coretwin_base::study::plan::Protocol;
+    use coretwin_base::study::plan::{Protocol, Rule};
     use coretwin_base::study::reading::Better;
 
     fn rules() -> Rules {
