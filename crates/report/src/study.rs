@@ -10,9 +10,10 @@ use crate::json::json;
 use crate::openmetrics::openmetrics;
 use crate::{article, conditions, decision, effects, number, readings, words};
 use coretwin_base::origin::Origin;
-use coretwin_base::study::plan::{Protocol, Scale};
+use coretwin_base::study::plan::{Protocol, Rule, Scale};
 use coretwin_base::study::summary::RowEffect;
 use coretwin_base::units::human_seconds;
+use coretwin_stats::confidence;
 use coretwin_stats::study::{Headline, belief, foremost, headlines};
 
 pub type StudyFormat = Format<fn(&Study<'_>) -> String>;
@@ -77,6 +78,11 @@ fn interval(study: &Study<'_>, of: &Headline) -> Vec<String> {
             )
         }
         None if study.plan.rules.protocol == Protocol::Article2003 => "no interval".to_owned(),
+        None if study.summary.rule == Rule::Verdict => format!(
+            "no {} yet: it begins after {} blocks",
+            confidence::sequence(),
+            study.plan.blocks_min()
+        ),
         None => "no interval: that takes two blocks".to_owned(),
     }];
     if study.summary.origin == Origin::Simulated {

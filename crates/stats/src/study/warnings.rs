@@ -25,12 +25,16 @@ const DRIFT_LEVEL: f64 = 0.01;
 pub(super) fn of_blocks(plan: &Plan, blocks: &Blocks, stopped: StoppedBecause) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let analysed = blocks.analysed.len();
-    if decides(plan) && analysed < BLOCKS_MIN as usize {
+    let fewest = match plan.rules.until {
+        Rule::Width => BLOCKS_MIN,
+        Rule::Verdict => plan.blocks_min(),
+    };
+    if decides(plan) && analysed < fewest as usize {
         warnings.push(Warning::new(
             "few-blocks",
             format!("only {analysed} block(s) could be analysed"),
             format!(
-                "Below {BLOCKS_MIN} blocks one odd run moves the result and intervals are wide; {}.",
+                "Below {fewest} blocks one odd run moves the result and intervals are wide; {}.",
                 more_blocks(plan, stopped)
             ),
         ));

@@ -33,6 +33,8 @@ pub(crate) struct Noise {
     pub(crate) spike: f64,
     /// Share of runs that have one.
     pub(crate) share: f64,
+    /// Probability that a run has one just because the run before had, or has none.
+    pub(crate) sticks: f64,
 }
 
 /// Normal noise, nothing else.
@@ -43,6 +45,7 @@ pub(crate) const PLAIN: Noise = Noise {
     drift: 0.0,
     spike: 0.0,
     share: SPIKE_SHARE,
+    sticks: 0.0,
 };
 /// Each run half remembers the one before.
 pub(crate) const CORRELATED: Noise = Noise {
@@ -52,10 +55,18 @@ pub(crate) const CORRELATED: Noise = Noise {
     drift: 0.0,
     spike: 0.0,
     share: SPIKE_SHARE,
+    sticks: 0.0,
 };
 /// The standard model: autocorrelated, drifting by 1 %, with spikes of 10 %.
-pub(crate) const STANDARD: Noise =
-    Noise { name: "standard", sigma: 0.01, phi: 0.5, drift: 0.01, spike: 0.10, share: SPIKE_SHARE };
+pub(crate) const STANDARD: Noise = Noise {
+    name: "standard",
+    sigma: 0.01,
+    phi: 0.5,
+    drift: 0.01,
+    spike: 0.10,
+    share: SPIKE_SHARE,
+    sticks: 0.0,
+};
 /// A smaller spike hides better in the noise.
 pub(crate) const SMALL_SPIKES: Noise = Noise {
     name: "spikes of 5 %",
@@ -64,6 +75,7 @@ pub(crate) const SMALL_SPIKES: Noise = Noise {
     drift: 0.01,
     spike: 0.05,
     share: SPIKE_SHARE,
+    sticks: 0.0,
 };
 /// Spikes as seen on a shared virtual machine.
 pub(crate) const LARGE_SPIKES: Noise = Noise {
@@ -73,6 +85,7 @@ pub(crate) const LARGE_SPIKES: Noise = Noise {
     drift: 0.01,
     spike: 0.20,
     share: SPIKE_SHARE,
+    sticks: 0.0,
 };
 /// A machine that heats up.
 pub(crate) const STRONG_DRIFT: Noise = Noise {
@@ -82,6 +95,7 @@ pub(crate) const STRONG_DRIFT: Noise = Noise {
     drift: 0.03,
     spike: 0.10,
     share: SPIKE_SHARE,
+    sticks: 0.0,
 };
 /// Each run remembers four fifths of the one before. Hard on a rule that stops early, so it has a
 /// table of its own.
@@ -92,6 +106,7 @@ pub(crate) const STICKY: Noise = Noise {
     drift: 0.0,
     spike: 0.0,
     share: SPIKE_SHARE,
+    sticks: 0.0,
 };
 /// A machine that heats up, and nothing else.
 pub(crate) const PURE_DRIFT: Noise = Noise { name: "drift of 5 %", drift: 0.05, ..PLAIN };
@@ -99,6 +114,8 @@ pub(crate) const PURE_DRIFT: Noise = Noise { name: "drift of 5 %", drift: 0.05, 
 pub(crate) const WALK: Noise = Noise { name: "random walk", phi: 1.0, ..PLAIN };
 /// Three runs in ten are in a slower mode.
 pub(crate) const BIMODAL: Noise = Noise { name: "bimodal", spike: 0.08, share: 0.3, ..PLAIN };
+/// The same mode, kept for ten runs in the mean.
+pub(crate) const STICKY_MODE: Noise = Noise { name: "sticky +8 %", sticks: 0.9, ..BIMODAL };
 /// All that every promise is measured on.
 pub(crate) const MODELS: [Noise; 6] =
     [PLAIN, CORRELATED, STANDARD, SMALL_SPIKES, LARGE_SPIKES, STRONG_DRIFT];
@@ -136,6 +153,7 @@ pub(crate) struct Runs {
     noise: Noise,
     normal: Normal,
     state: f64,
+    is_spike: bool,
     done: u32,
 }
 
@@ -143,16 +161,19 @@ impl Runs {
     pub(crate) fn new(noise: Noise, trial: u64) -> Self {
         let mut normal = Normal::new(noise.name, trial);
         let state = noise.sigma * normal.draw();
-        Self { noise, normal, state, done: 0 }
+        Self { noise, normal, state, is_spike: false, done: 0 }
     }
 
     /// Log of the next run's time, without any effect.
     pub(crate) fn next(&mut self) -> f64 {
-        let Noise { sigma, phi, drift, spike, share, .. } = self.noise;
+        let Noise { sigma, phi, drift, spike, share, sticks, .. } = self.noise;
         let step = if phi < 1.0 { libm::sqrt(1.0 - phi * phi) } else { 1.0 };
         let innovation = step * sigma * self.normal.draw();
         self.state = phi * self.state + innovation;
-        let spike = if self.normal.happens(share) { spike } else { 0.0 };
+        if !(sticks > 0.0 && self.normal.happens(sticks)) {
+            self.is_spike = self.normal.happens(share);
+        }
+        let spike = if self.is_spike { spike } else { 0.0 };
         self.done += 1;
         drift * f64::from(self.done) / 40.0 + self.state + spike
     }

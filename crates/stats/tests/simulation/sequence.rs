@@ -3,8 +3,8 @@
 //! `UPDATE_EXPECT=1` writes it.
 
 use crate::noise::{
-    BIMODAL, MODELS, Noise, PLAIN, PURE_DRIFT, STICKY, WALK, differences, full_trials, percent,
-    trials,
+    BIMODAL, MODELS, Noise, PLAIN, PURE_DRIFT, STICKY, STICKY_MODE, WALK, differences, full_trials,
+    percent, trials,
 };
 use coretwin_base::study::summary::Verdict;
 use coretwin_stats::sequence::{self, BLOCKS_MAX};
@@ -25,7 +25,8 @@ const OF_DIFFERENCES: f64 = std::f64::consts::FRAC_1_SQRT_2;
 struct Rule {
     name: &'static str,
     first: u32,
-    half: Box<dyn Fn(u32, f64) -> f64>,
+    /// `None` is betting, which has no half-width.
+    half: Option<Box<dyn Fn(u32, f64) -> f64>>,
 }
 
 /// The asymptotic sequence of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, *Time-uniform central
@@ -39,7 +40,7 @@ fn asymptotic(blocks: u32, deviation: f64) -> f64 {
 fn mixture() -> Rule {
     let critical: Vec<f64> = (0..=BLOCKS_MAX).map(|n| sequence::critical(n, 0.05)).collect();
     let half = move |n: u32, s: f64| critical[n as usize] * s / libm::sqrt(f64::from(n));
-    Rule { name: "mixture of t (chosen)", first: SET, half: Box::new(half) }
+    Rule { name: "mixture of t (chosen)", first: SET, half: Some(Box::new(half)) }
 }
 
 fn rules() -> Vec<Rule> {
@@ -48,9 +49,18 @@ fn rules() -> Vec<Rule> {
     let plain = move |n: u32, s: f64| critical[n as usize] * s / libm::sqrt(f64::from(n));
     vec![
         mixture(),
-        Rule { name: "asymptotic, from 4 blocks", first: SET, half: Box::new(asymptotic) },
-        Rule { name: "asymptotic, from 20 blocks", first: 20, half: Box::new(asymptotic) },
-        Rule { name: "plain t, looked at again and again", first: SET, half: Box::new(plain) },
+        Rule { name: "asymptotic, from 4 blocks", first: SET, half: Some(Box::new(asymptotic)) },
+        Rule { name: "asymptotic, from 20 blocks", first: 20, half: Some(Box::new(asymptotic)) },
+        Rule {
+            name: "betting, block differences within ÷2 and ×2 (seqbench)",
+            first: SET,
+            half: None,
+        },
+        Rule {
+            name: "plain t, looked at again and again",
+            first: SET,
+            half: Some(Box::new(plain)),
+        },
     ]
 }
 
@@ -73,8 +83,65 @@ fn is_wrong(said: Verdict, effect: f64) -> bool {
     }
 }
 
+/// The hedged capital of Waudby-Smith and Ramdas, *Estimating means of bounded random variables by
+/// betting* (JRSS B 2024), theorem 3, which `seqbench` has as its default: log capitals of the bets that
+/// the mean lies above (first) and below a point.
+struct Capital {
+    point: f64,
+    logs: [f64; 2],
+}
+
+impl Capital {
+    fn is_lost(&self, side: usize) -> bool {
+        self.logs[side] >= libm::log(2.0 / 0.05)
+    }
+
+    fn bet(&mut self, value: f64, stake: f64) {
+        let away = value - self.point;
+        let stakes = [stake.min(0.5 / self.point), stake.min(0.5 / (1.0 - self.point))];
+        for (side, (log, sign)) in self.logs.iter_mut().zip([1.0, -1.0]).enumerate() {
+            // What was reached once stays excluded.
+            if *log < libm::log(2.0 / 0.05) {
+                *log += libm::log1p(sign * stakes[side] * away);
+            }
+        }
+    }
+}
+
+/// One study by betting; differences are declared to lie within ±ln 2.
+fn betting(noise: &[f64], effect: f64, seen: &mut Seen) {
+    let bound = std::f64::consts::LN_2;
+    let scaled = |value: f64| ((value + bound) / (2.0 * bound)).clamp(0.0, 1.0);
+    let mut ends = [-1.0, 1.0]
+        .map(|sign| Capital { point: scaled(sign * libm::log1p(MARGIN)), logs: [0.0; 2] });
+    let (mut sum, mut squares) = (0.5, 0.25);
+    for (difference, blocks) in noise.iter().zip(1u32..) {
+        let n = f64::from(blocks);
+        let stake = libm::sqrt(2.0 * libm::log(2.0 / 0.05) / (squares / n * n * libm::log1p(n)));
+        let value = scaled(difference + libm::log1p(effect));
+        ends.iter_mut().for_each(|end| end.bet(value, stake));
+        sum += value;
+        let mean = sum / (n + 1.0);
+        squares += (value - mean) * (value - mean);
+        let said = match ends.each_ref().map(|end| [end.is_lost(0), end.is_lost(1)]) {
+            [_, [true, _]] => Verdict::Helps,
+            [[_, true], _] => Verdict::Hurts,
+            [[true, _], [_, true]] => Verdict::NoMaterialDifference,
+            _ => continue,
+        };
+        if blocks % SET == 0 {
+            seen.blocks += u64::from(blocks);
+            seen.decided += 1;
+            seen.wrong += u32::from(is_wrong(said, effect));
+            return;
+        }
+    }
+    seen.blocks += u64::from(BLOCKS_MAX);
+}
+
 /// One study by this rule; the differences are those of equal arms.
 fn study(rule: &Rule, noise: &[f64], effect: f64, seen: &mut Seen) {
+    let Some(half_width) = &rule.half else { return betting(noise, effect, seen) };
     let (margin, shift) = (libm::log1p(MARGIN), libm::log1p(effect));
     let (mut sum, mut squares, mut stopped, mut anywhere) = (0.0, 0.0, None, false);
     for (difference, blocks) in noise.iter().zip(1u32..) {
@@ -86,7 +153,7 @@ fn study(rule: &Rule, noise: &[f64], effect: f64, seen: &mut Seen) {
         }
         let n = f64::from(blocks);
         let deviation = libm::sqrt(f64::max(squares - sum * sum / n, 0.0) / (n - 1.0));
-        let (mean, half) = (sum / n + shift, (rule.half)(blocks, deviation));
+        let (mean, half) = (sum / n + shift, half_width(blocks, deviation));
         let said = sequence::verdict((mean - half, mean + half), margin);
         anywhere |= is_wrong(said, effect);
         if stopped.is_none() && blocks % SET == 0 && said != Verdict::Inconclusive {
@@ -113,7 +180,7 @@ fn measure(rule: &Rule, noise: Noise, count: u64) -> [Seen; EFFECTS.len()] {
 }
 
 fn models() -> impl Iterator<Item = Noise> {
-    MODELS.into_iter().chain([STICKY, WALK, PURE_DRIFT, BIMODAL])
+    MODELS.into_iter().chain([STICKY, STICKY_MODE, WALK, PURE_DRIFT, BIMODAL])
 }
 
 /// The most wrong declarations of a rule over all spreads and effects, by model: at its own stops, and
