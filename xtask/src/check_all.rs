@@ -41,6 +41,7 @@ const CHECKS: &[&Stage] = &[
             "--",
             "--nocapture",
             "coverage",
+            "verdicts_are_rarely_wrong",
         ],
         environment: &[("CORETWIN_TRIALS", "20000")],
     },

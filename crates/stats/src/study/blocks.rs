@@ -5,7 +5,7 @@
 
 use super::resolution::{self, Resolution};
 use coretwin_base::study::disturbance::Disturbances;
-use coretwin_base::study::plan::{Plan, PlanRow, Protocol, Scale};
+use coretwin_base::study::plan::{Plan, PlanRow, Protocol, Rule, Scale};
 use coretwin_base::study::reading::{Phase, Reading, Status};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,6 +45,8 @@ impl Attempt {
 pub(crate) struct Blocks {
     /// Blocks to analyse, by number: the last complete attempt of each, unless it was set aside.
     pub(crate) analysed: Vec<Attempt>,
+    /// Blocks that could be analysed. A sequence has only those of its last look, once there was one.
+    pub(super) complete: u32,
     /// First complete attempt of each block, set aside or not; empty if none was set aside.
     pub(super) first: Vec<Attempt>,
     /// Attempts at blocks that were complete or set aside.
@@ -144,6 +146,13 @@ impl Blocks {
             }
             let last = attempts.into_iter().rfind(Attempt::is_complete);
             blocks.analysed.extend(last.filter(|attempt| !attempt.set_aside));
+        }
+        blocks.complete = blocks.analysed.len() as u32;
+        // Whoever stops between two looks, by a budget or by hand, could choose the moment.
+        if plan.rules.until == Rule::Verdict
+            && let Some(look) = plan.rules.looks.iter().rfind(|look| **look <= blocks.complete)
+        {
+            blocks.analysed.truncate(*look as usize);
         }
         blocks
     }

@@ -42,7 +42,7 @@ pub struct LookCell {
 
 pub fn look(plan: &Plan, readings: &[Reading]) -> Look {
     let blocks = Blocks::new(plan, readings);
-    let blocks_complete = blocks.analysed.len() as u32;
+    let blocks_complete = blocks.complete;
     let target = libm::log1p(plan.rules.target);
     let mut cells = Vec::new();
     let (mut primary, mut narrow) = (0u32, 0u32);

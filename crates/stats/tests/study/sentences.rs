@@ -301,7 +301,7 @@ fn a_study_that_was_stopped_is_interim_unless_its_rule_was_met() {
 }
 
 #[test]
-fn a_study_until_a_verdict_says_what_it_has_whenever_it_is_stopped() {
+fn a_study_until_a_verdict_says_what_its_last_look_had_whenever_it_is_stopped() {
     let mut plan = plan(&[row("job", "command")]);
     plan.rules.until = Rule::Verdict;
     plan.rules.looks = coretwin_stats::sequence::looks(2);
@@ -325,7 +325,8 @@ fn a_study_until_a_verdict_says_what_it_has_whenever_it_is_stopped() {
             (8, 0.0, Verdict::NoMaterialDifference),
             (5, 0.02, Verdict::Inconclusive),
         ] {
-            let (_, summary) = stopped(blocks, size, &plan);
+            let (look, summary) = stopped(blocks, size, &plan);
+            assert_eq!((look.blocks_complete, summary.blocks), (blocks, blocks / 4 * 4));
             let suite = &summary.suites[0];
             assert_eq!((suite.verdict, suite.low_90), (Some(said), None), "{size}");
             assert_eq!(summary.rows[0].verdict, Some(said));
