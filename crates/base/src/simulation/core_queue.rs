@@ -136,9 +136,9 @@ mod tests {
     fn options_are_set_by_name_within_their_limits() {
         let mut options = Options::default();
         options.set("active", "off").expect("a switch");
-        options.set("slice_us", "3000").expect("a number");
+        options.set("slice_us", "2000").expect("a number");
         assert!(!options.is_on("active") && options.is_on("passive"));
-        assert_eq!(options.changed(), ["active=off", "slice_us=3000"]);
+        assert_eq!(options.changed(), ["active=off", "slice_us=2000"]);
         for (name, text, part) in [
             ("slice", "1", "did you mean 'slice_us'"),
             ("slice_us", "99", "core-queue: slice_us is 100 to 1000000, not '99'"),
@@ -158,8 +158,8 @@ mod tests {
         let options = |text| Options::of_scheduler(text);
         assert_eq!(options("kernel"), Ok(None));
         assert_eq!(options("core-queue"), Ok(Some(Options::default())));
-        let some = options("core-queue[active=off,slice_us=3000]").expect("options").expect("ours");
-        assert_eq!(some.changed(), ["active=off", "slice_us=3000"]);
+        let some = options("core-queue[active=off,slice_us=2000]").expect("options").expect("ours");
+        assert_eq!(some.changed(), ["active=off", "slice_us=2000"]);
         for (text, part) in [
             ("core-queue[active=off", "closing"),
             ("core-queue[active]", "no parameter=value"),
