@@ -34,16 +34,14 @@ s32 on_select_cpu(u64 *context)
 {
 	struct task_struct *p = (void *)context[0];
 	s32 last = context[1];
-	struct task *task = task_of(p);
 	bool idle = false;
-	u32 cpu;
+	u32 cpu = place(p, last, HAS_WAKE_FLAG(context[2], SCX_WAKE_FORK), &idle);
+	struct task *task;
 
-	if (!task)
-		return last;
-	cpu = place(p, last, HAS_WAKE_FLAG(context[2], SCX_WAKE_FORK), &idle);
 	if (idle) {
-		/* Nobody waits there: past the queue. */
-		arrive(p, task, cpu, is_bound(p, cpu));
+		/* Nobody waits there: past the queue. Whose it is shows when it runs. */
+		if (options.counts && (task = task_of(p)))
+			task->waits_ns = now_ns();
 		insert(p, DSQ_LOCAL, options.slice_ns, 0);
 	}
 	return cpu;
@@ -56,7 +54,7 @@ void on_enqueue(u64 *context)
 	u64 flags = context[1];
 	struct task *task = task_of(p);
 	u32 cpu = scx_bpf_task_cpu(p), core = core_number(cpu), ahead;
-	bool again = HAS_FLAG(flags, SCX_ENQ_REENQ), stopped, asked;
+	bool again = HAS_FLAG(flags, SCX_ENQ_REENQ), stopped, asked, unplaced;
 
 	/* One that a better class pushed out would come back again and again: the kernel ends that after a while. */
 	if (!task || !may_kick() || ((p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1 && !again)) {
@@ -75,17 +73,23 @@ void on_enqueue(u64 *context)
 		kick(cpu, 0);
 		return;
 	}
-	arrive(p, task, cpu, is_bound(p, cpu));
-	count(p, task->bound ? QUEUED_FOR_CPU : QUEUED);
-	ahead = waiting(core);
-	add(p, QUEUE_AHEAD, ahead);
-	at_least(p, QUEUE_LONGEST, ahead + 1);
+	arrive(task, cpu, is_bound(p, cpu));
+	if (options.counts) {
+		ahead = waiting(core);
+		count(p, task->bound ? QUEUED_FOR_CPU : QUEUED);
+		add(p, QUEUE_AHEAD, ahead);
+		at_least(p, QUEUE_LONGEST, ahead + 1);
+	}
 	if (task->bound)
 		core_of(core)->of_cpus = true;
 	core_of(core)->came_ns = task->waits_ns;
-	core_of(core)->may_wait = true;
+	set_may_wait(core_of(core), true);
 	insert_by_time(p, task->bound ? QUEUE_OF_CPU + cpu : core, options.slice_ns, task->virtual_ns, flags);
-	announce(p, task, cpu, stopped);
+	/* The kernel asks nobody for the CPU of a task that has but one, or that wakes while its CPU still leaves it. */
+	unplaced = KNOWS_FLAG(SCX_ENQ_CPU_SELECTED) ?
+			   HAS_FLAG(flags, SCX_ENQ_WAKEUP) && !HAS_FLAG(flags, SCX_ENQ_CPU_SELECTED) :
+			   p->nr_cpus_allowed == 1 && !stopped;
+	announce(p, task, cpu, stopped, unplaced);
 }
 
 SEC("struct_ops/dispatch")
@@ -103,12 +107,14 @@ void on_dispatch(u64 *context)
 		goes_on = previous;
 	if (own_work(cpu, goes_on))
 		return;
-	if (options.pickup && scx_bpf_dsq_nr_queued(core) > 0)
+	if (options.counts && options.pickup && scx_bpf_dsq_nr_queued(core) > 0)
 		add_once(LEFT_OWN, 1);
 	from = take_any(core);
 	if (from != NONE) {
 		here->how = STOLEN;
 		tell_next(from);
+	} else if (!goes_on) {
+		ask_for_running(core);
 	}
 }
 
@@ -138,28 +144,29 @@ void on_running(u64 *context)
 	struct cpu *here = cpu_of(cpu);
 	struct core *core = core_of(core_number(cpu));
 	struct task *task = task_of(p);
-	u64 now = bpf_ktime_get_ns();
+	u64 now = now_ns();
 
 	if (!task)
 		return;
 	if (task->waits_ns) {
 		count(p, WAITS);
-		add(p, WAITED_NS, now - task->waits_ns);
-		at_least(p, WAITED_LONGEST_NS, now - task->waits_ns);
+		add(p, WAITED_NS, since(now, task->waits_ns));
+		at_least(p, WAITED_LONGEST_NS, since(now, task->waits_ns));
 		task->waits_ns = 0;
 	}
 	count_move(p, task, cpu);
 	if (here->how)
 		count(p, here->how);
 	here->how = 0;
-	move_home(p, task, cpu, is_bound(p, cpu));
+	task->weight = weight_of(p);
+	move_home(task, cpu, is_bound(p, cpu));
 	if (before(clock_of(cpu, task->bound), task->virtual_ns))
 		*(task->bound ? &here->now : &core->now) = task->virtual_ns;
 	task->stopped = false;
 	here->bound = task->bound;
 	here->virtual_ns = task->virtual_ns;
 	here->started_ns = now;
-	here->weight = weight_of(p);
+	here->weight = task->weight;
 	here->movable = p->nr_cpus_allowed > 1;
 	here->asked = false;
 	if (!here->runs) {
@@ -192,9 +199,9 @@ void on_stopping(u64 *context)
 	here->asked = false;
 	/* Whoever displaces it may not be ours: its wait begins now. */
 	if (runnable) {
-		task->waits_ns = bpf_ktime_get_ns();
+		task->waits_ns = now_ns();
 	} else {
-		task->lag = lag(p, task);
+		task->lag = lag(task);
 		task->sleeps = true;
 	}
 }
@@ -205,46 +212,18 @@ void on_tick(u64 *context)
 	struct task_struct *p = (void *)context[0];
 	u32 cpu = scx_bpf_task_cpu(p), core = core_number(cpu);
 	struct cpu *here = cpu_of(cpu);
-	u64 now = bpf_ktime_get_ns(), since;
+	u64 now = now_ns(), from;
 
 	look(core, now);
-	since = before(here->ticked_ns, here->started_ns) ? here->started_ns : here->ticked_ns;
+	from = before(here->ticked_ns, here->started_ns) ? here->started_ns : here->ticked_ns;
 	here->ticked_ns = now;
 	if (core_of(core)->running < 2 || !is_any_core_idle())
 		return;
-	add(p, CLASH_NS, (now - since) / core_of(core)->running);
+	add(p, CLASH_NS, since(now, from) / core_of(core)->running);
 	/* Tasks that never wait never come by a wake-up: they are looked at here. */
-	if (options.active && now - here->started_ns >= options.slice_ns && !core_of(core)->queued &&
+	if (options.active && since(now, here->started_ns) >= options.slice_ns && !core_of(core)->queued &&
 	    here->movable && may_give(core))
 		ask(core, cpu);
-}
-
-SEC("struct_ops/update_idle")
-void on_update_idle(u64 *context)
-{
-	u32 here = core_number(context[0]), most = 1, busiest = NONE, index;
-	bool idle = context[1];
-
-	if (!idle || !options.active || !crowded || load(here))
-		return;
-	FOR_EACH(core, options.cores) {
-		if (may_give(core) && core_of(core)->running > most) {
-			most = core_of(core)->running;
-			busiest = core;
-		}
-	}
-	if (busiest == NONE)
-		return;
-	for (index = 0; index < THREADS_MAX; index++) {
-		u32 cpu = member(busiest, index);
-
-		if (cpu == NONE)
-			break;
-		if (cpu_of(cpu)->runs && cpu_of(cpu)->movable) {
-			ask(busiest, cpu);
-			break;
-		}
-	}
 }
 
 /* A better class takes the CPU: what was meant for it goes to the queue, where others see it. */
@@ -272,6 +251,7 @@ s32 on_init_task(u64 *context)
 		return -12; /* ENOMEM */
 	task->home = scx_bpf_task_cpu(p);
 	task->ran_on = NONE;
+	task->weight = weight_of(p);
 	task->virtual_ns = clock_of(task->home, false);
 	task->counted_ns = p->se.sum_exec_runtime;
 	/* It begins where its parent is, so that having children gains nothing. */
@@ -376,7 +356,7 @@ void on_exit(u64 *context)
 
 SEC(".struct_ops.link")
 struct sched_ext_ops core_queue = {
-	.flags = OPS_KEEP_BUILTIN_IDLE | OPS_ENQ_LAST,
+	.flags = OPS_ENQ_LAST,
 	.name = "coretwin_core_queue",
 	.select_cpu = (void *)on_select_cpu,
 	.enqueue = (void *)on_enqueue,
@@ -384,7 +364,6 @@ struct sched_ext_ops core_queue = {
 	.tick = (void *)on_tick,
 	.running = (void *)on_running,
 	.stopping = (void *)on_stopping,
-	.update_idle = (void *)on_update_idle,
 	.cpu_release = (void *)on_cpu_release,
 	.cpu_online = (void *)on_cpu_online,
 	.cpu_offline = (void *)on_cpu_offline,

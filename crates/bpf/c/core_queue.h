@@ -36,7 +36,10 @@ struct options {
 	u8 wakeup;
 	/* For trials of the watchdog: no task is ever taken out of a queue. */
 	u8 stuck;
-	u8 unused[1];
+	/* Whether anything is counted; and whether decisions are told with what they were taken from. */
+	u8 counts;
+	u8 tells;
+	u8 unused[7];
 };
 
 /* Where a CPU is. Of one that is unknown the core is only a number that no other has. */
@@ -54,6 +57,13 @@ struct end {
 	s64 code;
 	char reason[128];
 	char message[1024];
+};
+
+/* A decision of core_queue_decide.h: a letter, what it was taken from, what it was. */
+struct decision {
+	u64 kind;
+	s64 from[9];
+	s64 was;
 };
 
 /* In the order of the loader's table. */

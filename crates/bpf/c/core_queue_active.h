@@ -10,7 +10,7 @@ static void ask(u32 core, u32 cpu)
 {
 	if (!may_kick())
 		return;
-	core_of(core)->asked_ns = bpf_ktime_get_ns();
+	core_of(core)->asked_ns = now_ns();
 	cpu_of(cpu)->asked = true;
 	add_once(ACTIVE_ASKED, 1);
 	kick(cpu, KICK_PREEMPT);
@@ -20,7 +20,34 @@ static void ask(u32 core, u32 cpu)
 static bool may_give(u32 core)
 {
 	return core_of(core)->running > 1 &&
-	       bpf_ktime_get_ns() - core_of(core)->asked_ns >= options.active_interval_ns;
+	       since(now_ns(), core_of(core)->asked_ns) >= options.active_interval_ns;
+}
+
+/* Of a core without work, which is about to be idle: asks the core that runs most for one of its tasks. */
+static void ask_for_running(u32 here)
+{
+	u32 most = 1, busiest = NONE, index;
+
+	if (!options.active || !crowded || load(here))
+		return;
+	FOR_EACH(core, options.cores) {
+		if (may_give(core) && core_of(core)->running > most) {
+			most = core_of(core)->running;
+			busiest = core;
+		}
+	}
+	if (busiest == NONE)
+		return;
+	for (index = 0; index < THREADS_MAX; index++) {
+		u32 cpu = member(busiest, index);
+
+		if (cpu == NONE)
+			break;
+		if (cpu_of(cpu)->runs && cpu_of(cpu)->movable) {
+			ask(busiest, cpu);
+			break;
+		}
+	}
 }
 
 /* A task that was stopped for it goes to an idle core, if there still is one. */
@@ -35,7 +62,7 @@ static bool give_away(struct task_struct *p, struct task *task, u32 cpu)
 		return false;
 	}
 	count(p, ACTIVE_MOVED);
-	arrive(p, task, idle, is_bound(p, idle));
+	arrive(task, idle, is_bound(p, idle));
 	insert(p, DSQ_LOCAL_ON | idle, options.slice_ns, 0);
 	return true;
 }

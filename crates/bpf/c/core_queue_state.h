@@ -53,7 +53,7 @@ struct core {
 	u64 looked_ns;
 	/* When a task last came to its queues; those are only looked at from elsewhere while they may hold one. */
 	u64 came_ns;
-	u8 may_wait;
+	u32 may_wait;
 	/* Whether the next task is one that is owed; whether any task ever waited for one of its CPUs. */
 	u8 turn;
 	u8 of_cpus;
@@ -70,20 +70,22 @@ struct task {
 	u32 home;
 	/* Where it last ran; none: nowhere yet. */
 	u32 ran_on;
-	/* While it sleeps: how far it was behind the clock of its queue. */
-	s64 lag;
+	/* When it last began to run. */
+	u32 weight;
 	u8 sleeps;
 	/* It was running, and an idle core has asked for it. */
 	u8 give_away;
 	/* It was running, and goes on to wait. */
 	u8 stopped;
 	u8 bound;
+	/* While it sleeps: how far it was behind the clock of its queue. */
+	s64 lag;
 };
 
 static struct cpu cpus[CPUS_MAX];
 struct core cores[CPUS_MAX] SEC(".bss.cores") = {};
-/* Cores that run several tasks. */
-static u32 crowded;
+/* Cores that run several tasks; cores on which tasks may wait. */
+static u32 crowded, may_waits;
 /* What a program of BPF adds to migration_disabled of the task it interrupts. */
 static u32 own_disabling = 1;
 
@@ -109,7 +111,7 @@ static always_inline u64 *counter_for(struct task_struct *p, u32 counter)
 	u32 zero = 0;
 	struct counters *own;
 
-	if (options.watch && (u32)p->tgid != options.watch)
+	if (!options.counts || (options.watch && (u32)p->tgid != options.watch))
 		return NULL;
 	own = bpf_map_lookup_elem(&counters, &zero);
 	return own && counter < COUNTERS ? &own->values[counter] : NULL;
@@ -140,7 +142,7 @@ static always_inline void at_least(struct task_struct *p, u32 counter, u64 amoun
 static always_inline void add_once(u32 counter, u64 amount)
 {
 	u32 zero = 0;
-	struct counters *own = bpf_map_lookup_elem(&counters, &zero);
+	struct counters *own = options.counts ? bpf_map_lookup_elem(&counters, &zero) : NULL;
 
 	if (own && counter < COUNTERS)
 		own->values[counter] += amount;
@@ -182,6 +184,12 @@ static always_inline bool before(u64 a, u64 b)
 	return (s64)(a - b) < 0;
 }
 
+/* Clocks of two CPUs may differ by a little. */
+static always_inline u64 since(u64 now, u64 then)
+{
+	return before(then, now) ? now - then : 0;
+}
+
 /* CPU time by weight: 100 is that of nice 0. */
 static always_inline u64 by_weight(u64 ns, u32 weight)
 {
@@ -217,7 +225,7 @@ static void count_time(struct task_struct *p, struct task *task)
 {
 	u64 ran_ns = p->se.sum_exec_runtime;
 
-	task->virtual_ns += by_weight(ran_ns - task->counted_ns, weight_of(p));
+	task->virtual_ns += by_weight(ran_ns - task->counted_ns, task->weight);
 	task->counted_ns = ran_ns;
 }
 
@@ -227,20 +235,55 @@ static u64 clock_of(u32 cpu, bool bound)
 	return bound ? cpu_of(cpu)->now : core_of(core_number(cpu))->now;
 }
 
-/* How far a task is behind the clock of its queue, by a slice of its weight at most. */
-static s64 lag(struct task_struct *p, struct task *task)
+/* Decisions of each kind that are told. */
+#define TOLD_MAX 2000u
+
+struct {
+	MAP_NUMBER(type, MAP_RINGBUF);
+	/* The loader makes room where they are told. */
+	MAP_NUMBER(max_entries, 4096);
+} decisions SEC(".maps");
+
+u32 told[128] SEC(".bss.told") = {};
+
+static always_inline bool tells(char kind)
 {
-	return lag_of(clock_of(task->home, task->bound), task->virtual_ns, by_weight(options.slice_ns, weight_of(p)));
+	return options.tells && told[kind & 127]++ < TOLD_MAX;
+}
+
+static void tell(struct decision *it)
+{
+	bpf_ringbuf_output(&decisions, it, sizeof(*it), 1 /* BPF_RB_NO_WAKEUP */);
+}
+
+/* Tells a decision that was taken from up to four numbers. */
+static always_inline s64 decided(char kind, s64 first, s64 second, s64 third, s64 fourth, s64 was)
+{
+	if (tells(kind)) {
+		struct decision it = { kind, { first, second, third, fourth }, was };
+
+		tell(&it);
+	}
+	return was;
+}
+
+/* How far a task is behind the clock of its queue, by a slice of its weight at most. */
+static s64 lag(struct task *task)
+{
+	u64 clock = clock_of(task->home, task->bound), virtual_ns = task->virtual_ns;
+	s64 most = by_weight(options.slice_ns, task->weight);
+
+	return decided('l', clock, virtual_ns, most, 0, lag_of(clock, virtual_ns, most));
 }
 
 /* Makes a task one of a queue. Clocks differ: what counts is its lag, which stands still while it sleeps. */
-static void move_home(struct task_struct *p, struct task *task, u32 cpu, bool bound)
+static void move_home(struct task *task, u32 cpu, bool bound)
 {
 	bool moves = bound != task->bound ||
 		     (bound ? cpu != task->home : core_number(cpu) != core_number(task->home));
 
 	if (task->sleeps || moves) {
-		s64 behind = task->sleeps ? task->lag : lag(p, task);
+		s64 behind = task->sleeps ? task->lag : lag(task);
 
 		task->virtual_ns = clock_of(cpu, bound) - behind;
 		task->sleeps = false;
@@ -250,10 +293,10 @@ static void move_home(struct task_struct *p, struct task *task, u32 cpu, bool bo
 }
 
 /* A task comes to a queue. */
-static void arrive(struct task_struct *p, struct task *task, u32 cpu, bool bound)
+static void arrive(struct task *task, u32 cpu, bool bound)
 {
-	move_home(p, task, cpu, bound);
-	task->waits_ns = bpf_ktime_get_ns();
+	move_home(task, cpu, bound);
+	task->waits_ns = now_ns();
 }
 
 /* A task that could run: how far it is on the clock of its queue, and its weight. */
@@ -271,15 +314,17 @@ static bool own_before(u32 cpu, struct candidate *own, struct candidate *shared)
 {
 	struct cpu *here = cpu_of(cpu);
 	s64 ahead = own->virtual_ns + here->shift - shared->virtual_ns;
-	s64 kept = ahead_of(ahead, options.slice_ns, by_weight(options.slice_ns, own->weight),
-			    by_weight(options.slice_ns, shared->weight));
+	s64 slice_ns = options.slice_ns, of_own = by_weight(slice_ns, own->weight);
+	s64 of_shared = by_weight(slice_ns, shared->weight);
+	s64 kept = ahead_of(ahead, slice_ns, of_own, of_shared);
 
+	decided('a', ahead, slice_ns, of_own, of_shared, kept);
 	here->shift += kept - ahead;
 	return kept < 0;
 }
 
-/* Tasks that wait on a core. */
-static u32 waiting(u32 core)
+/* Tasks in the queues of a core. */
+static u32 queued(u32 core)
 {
 	s32 count = scx_bpf_dsq_nr_queued(core);
 	u32 index;
@@ -294,6 +339,12 @@ static u32 waiting(u32 core)
 	return count;
 }
 
+/* The same, where none may be there without looking. */
+static always_inline u32 waiting(u32 core)
+{
+	return core_of(core)->may_wait ? queued(core) : 0;
+}
+
 /* Tasks that run or wait on a core. */
 static always_inline u32 load(u32 core)
 {
@@ -303,6 +354,12 @@ static always_inline u32 load(u32 core)
 /* A task is about to come to a queue: the kernel puts it there after we have said so. */
 #define COMES_NS 10000000ull
 
+static void set_may_wait(struct core *core, bool may)
+{
+	if (core->may_wait != may && __sync_lock_test_and_set(&core->may_wait, may) != may)
+		__sync_fetch_and_add(&may_waits, may ? 1 : -1);
+}
+
 /* Whether tasks may wait on a core. What is seen empty long after the last one came is not looked at again. */
 static bool may_wait(u32 core)
 {
@@ -310,12 +367,12 @@ static bool may_wait(u32 core)
 
 	if (!it->may_wait)
 		return false;
-	if (waiting(core))
+	if (queued(core))
 		return true;
-	if (bpf_ktime_get_ns() - it->came_ns > COMES_NS) {
-		it->may_wait = false;
-		if (waiting(core))
-			it->may_wait = true;
+	if (since(now_ns(), it->came_ns) > COMES_NS) {
+		set_may_wait(it, false);
+		if (queued(core))
+			set_may_wait(it, true);
 	}
 	return false;
 }
@@ -323,9 +380,13 @@ static bool may_wait(u32 core)
 /* Whether a task may not leave its CPU for now, whatever its mask says. */
 static bool is_held(struct task_struct *p)
 {
-	struct task_struct *current = bpf_get_current_task_btf();
-	u32 programs = 1 + cpu_of(bpf_get_smp_processor_id())->nested;
+	struct task_struct *current;
+	u32 programs;
 
+	if (!p->migration_disabled)
+		return false;
+	current = bpf_get_current_task_btf();
+	programs = 1 + cpu_of(bpf_get_smp_processor_id())->nested;
 	if (current->migration_disabled < own_disabling)
 		own_disabling = current->migration_disabled;
 	return p->migration_disabled > (p->pid == current->pid ? own_disabling * programs : 0);

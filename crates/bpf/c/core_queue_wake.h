@@ -63,14 +63,13 @@ static u32 claim_first(struct task_struct *p)
 	return cpu < options.cpus && scx_bpf_test_and_clear_cpu_idle(cpu) ? cpu : NONE;
 }
 
-/* Whether every CPU of a CPU's core is idle. */
-static bool is_core_idle(u32 cpu)
+static bool is_any_idle(void)
 {
-	const struct cpumask *idle = scx_bpf_get_idle_smtmask();
-	bool is = bpf_cpumask_test_cpu(cpu, idle);
+	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+	bool none = bpf_cpumask_empty(idle);
 
 	scx_bpf_put_idle_cpumask(idle);
-	return is;
+	return !none;
 }
 
 static bool is_any_core_idle(void)
@@ -136,7 +135,7 @@ static struct crowd crowd_of(u32 core, u32 home)
 static u32 less_crowded(struct task_struct *p, u32 last)
 {
 	u32 waker = bpf_get_smp_processor_id();
-	u32 probe = cpu_of(waker)->probe + 1, probed;
+	u32 probe = cpu_of(waker)->probe + 1, probed, best;
 	struct crowd home = crowd_of(core_number(last), last), first = home, second = home;
 
 	probe = probe < options.cores ? probe : 0;
@@ -146,34 +145,32 @@ static u32 less_crowded(struct task_struct *p, u32 last)
 		first = crowd_of(core_number(waker), last);
 	if (probed != NONE && probe != core_number(last))
 		second = crowd_of(probe, last);
-	switch (least_crowded(home, first, second)) {
-	case 0:
-		return waker;
-	case 1:
-		return probed;
+	best = least_crowded(home, first, second);
+	if (tells('w')) {
+		struct decision it = { 'w', { home.load, home.cpus, home.is_far, first.load, first.cpus,
+					      first.is_far, second.load, second.cpus, second.is_far }, best };
+
+		tell(&it);
 	}
-	return NONE;
+	return best == 0 ? waker : best == 1 ? probed : NONE;
 }
 
-/* The CPU for a task that becomes runnable, and whether it was idle and is claimed now. */
-static u32 place(struct task_struct *p, u32 last, bool is_new, bool *idle)
+/* The idle CPU for a task that becomes runnable, now claimed; none. */
+static u32 place_idle(struct task_struct *p, u32 last, bool core_first)
 {
 	bool here = allowed(p, last);
 	u32 cpu;
 
-	if (!options.affinity)
-		return place_anywhere(p, last, idle);
-	is_new = is_new && options.passive;
-	*idle = true;
-	if (options.idle_core_first || is_new) {
-		if (here && is_core_idle(last) && scx_bpf_test_and_clear_cpu_idle(last)) {
-			count(p, WOKE_LAST_IDLE);
-			return last;
-		}
-		if ((cpu = claim(p, last, true)) != NONE) {
-			count(p, WOKE_IDLE_CORE);
-			return cpu;
-		}
+	/* Of the kernel's functions each costs as much as the rest of this: the usual cases ask the fewest. */
+	if (core_first && here && !core_of(core_number(last))->running && scx_bpf_test_and_clear_cpu_idle(last)) {
+		count(p, WOKE_LAST_IDLE);
+		return last;
+	}
+	if (!is_any_idle())
+		return NONE;
+	if (core_first && (cpu = claim(p, last, true)) != NONE) {
+		count(p, WOKE_IDLE_CORE);
+		return cpu;
 	}
 	if (here && scx_bpf_test_and_clear_cpu_idle(last)) {
 		count(p, WOKE_LAST_IDLE);
@@ -183,21 +180,34 @@ static u32 place(struct task_struct *p, u32 last, bool is_new, bool *idle)
 		count(p, WOKE_SIBLING);
 		return cpu;
 	}
+	if (!options.passive)
+		return NONE;
+	cpu = core_first ? NONE : claim(p, last, true);
+	if (cpu != NONE || (cpu = claim(p, last, false)) != NONE)
+		count(p, WOKE_OTHER_IDLE);
+	return cpu;
+}
+
+/* The CPU for a task that becomes runnable, and whether it was idle and is claimed now. */
+static u32 place(struct task_struct *p, u32 last, bool is_new, bool *idle)
+{
+	u32 cpu;
+
+	if (!options.affinity)
+		return place_anywhere(p, last, idle);
+	is_new = is_new && options.passive;
+	cpu = place_idle(p, last, options.idle_core_first || is_new);
+	*idle = cpu != NONE;
+	if (*idle)
+		return cpu;
 	if (options.passive) {
-		cpu = options.idle_core_first || is_new ? NONE : claim(p, last, true);
-		if (cpu != NONE || (cpu = claim(p, last, false)) != NONE) {
-			count(p, WOKE_OTHER_IDLE);
-			return cpu;
-		}
-		*idle = false;
 		cpu = is_new ? shortest(p, last) : less_crowded(p, last);
 		if (cpu != NONE) {
 			count(p, is_new ? WOKE_ELSEWHERE : WOKE_LESS_CROWDED);
 			return cpu;
 		}
 	}
-	*idle = false;
-	if (here && cpu_of(last)->online) {
+	if (allowed(p, last) && cpu_of(last)->online) {
 		count(p, WOKE_LAST_BUSY);
 		return last;
 	}
@@ -214,7 +224,7 @@ static bool displaces(u32 cpu, struct candidate *waits, bool bound, u64 now)
 {
 	struct cpu *it = cpu_of(cpu);
 	struct candidate runs = {
-		.virtual_ns = it->virtual_ns + by_weight(now - it->started_ns, it->weight),
+		.virtual_ns = it->virtual_ns + by_weight(since(now, it->started_ns), it->weight),
 		.weight = it->weight,
 	};
 
@@ -232,9 +242,9 @@ static bool displaces(u32 cpu, struct candidate *waits, bool bound, u64 now)
 /* The CPU of a core whose task one that waits may displace; none. */
 static u32 victim(struct task_struct *p, struct task *task, u32 cpu)
 {
-	struct candidate waits = { .virtual_ns = task->virtual_ns, .weight = weight_of(p) };
+	struct candidate waits = { .virtual_ns = task->virtual_ns, .weight = task->weight };
 	u32 core = core_number(cpu), index;
-	u64 now = bpf_ktime_get_ns();
+	u64 now = now_ns();
 
 	for (index = 0; index < THREADS_MAX; index++) {
 		/* Its own CPU first, and alone if none else takes from the queue. */
@@ -263,25 +273,28 @@ static bool tell_idle(struct task_struct *p, u32 cpu)
 }
 
 /* Has somebody take notice of a task that waits: whoever is idle or, if it woke, one that it displaces. */
-static void announce(struct task_struct *p, struct task *task, u32 cpu, bool displaced)
+static void announce(struct task_struct *p, struct task *task, u32 cpu, bool displaced, bool unplaced)
 {
 	bool idle = scx_bpf_test_and_clear_cpu_idle(cpu);
 	u32 other;
 
-	/* The kernel asks nobody for the CPU of a task that has but one. */
-	if (p->nr_cpus_allowed == 1 && !displaced)
+	if (unplaced)
 		count(p, idle ? WOKE_LAST_IDLE : WOKE_LAST_BUSY);
 	if (idle) {
 		count(p, TOLD_OWN);
 		kick(cpu, KICK_IDLE);
 		return;
 	}
-	if (!task->bound && options.wakeup && (other = claim_sibling(p, cpu)) != NONE) {
-		count(p, TOLD_SIBLING);
-		kick(other, KICK_IDLE);
-		return;
+	if (is_any_idle()) {
+		if (!task->bound && options.wakeup && (other = claim_sibling(p, cpu)) != NONE) {
+			count(p, TOLD_SIBLING);
+			kick(other, KICK_IDLE);
+			return;
+		}
+		if (tell_idle(p, cpu))
+			return;
 	}
-	if (tell_idle(p, cpu) || displaced)
+	if (displaced)
 		return;
 	other = victim(p, task, cpu);
 	if (other != NONE) {

@@ -8,20 +8,13 @@
 /* Every so many looks of a core go beyond its last-level cache. */
 #define WIDE_LOOK 4
 
-/* How long a task has waited. */
-static u64 waited_ns(struct task_struct *p)
-{
-	struct task *task = task_of(p);
-	u64 waits_ns = task ? task->waits_ns : 0;
-
-	return waits_ns ? bpf_ktime_get_ns() - waits_ns : 0;
-}
-
 /* The first task in a queue that a CPU may run. */
 static void first_in(u64 queue, u32 cpu, struct candidate *first)
 {
 	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
+	struct task *task;
+	u64 waited_ns, most_ns;
 	int tries;
 
 	if (scx_bpf_dsq_nr_queued(queue) <= 0)
@@ -31,11 +24,14 @@ static void first_in(u64 queue, u32 cpu, struct candidate *first)
 		p = bpf_iter_scx_dsq_next(&it);
 		if (!p)
 			break;
-		if (allowed(p, cpu)) {
+		if (allowed(p, cpu) && (task = task_of(p))) {
 			first->virtual_ns = p->scx.dsq_vtime;
-			first->weight = weight_of(p);
+			first->weight = task->weight;
 			first->is = true;
-			first->overdue = is_overdue(waited_ns(p), by_weight(GUARD_NS, first->weight));
+			waited_ns = task->waits_ns ? since(now_ns(), task->waits_ns) : 0;
+			most_ns = by_weight(GUARD_NS, first->weight);
+			first->overdue = is_overdue(waited_ns, most_ns);
+			decided('g', waited_ns, most_ns, 0, 0, first->overdue);
 		}
 	}
 	bpf_iter_scx_dsq_destroy(&it);
@@ -73,6 +69,8 @@ static u32 take_any(u32 here)
 {
 	u32 most = 0, busiest = NONE;
 
+	if (!may_waits)
+		return NONE;
 	FOR_EACH(core, options.cores) {
 		u32 rank;
 
@@ -118,10 +116,10 @@ static void look(u32 here, u64 now)
 {
 	struct core *core = core_of(here);
 	bool wide = core->looks % WIDE_LOOK == WIDE_LOOK - 1;
-	u32 most = 0, busiest = here;
+	u32 most = 0, busiest = here, own;
 
 	core->queued = waiting(here);
-	if (!options.passive || now - core->looked_ns < options.balance_ns)
+	if (!options.passive || since(now, core->looked_ns) < options.balance_ns)
 		return;
 	core->looked_ns = now;
 	core->looks++;
@@ -132,19 +130,18 @@ static void look(u32 here, u64 now)
 		}
 	}
 	core->owed_from = busiest;
-	core->owed = owed_of(load(here), most);
+	own = load(here);
+	core->owed = owed_of(own, most);
+	decided('o', own, most, 0, 0, core->owed);
 }
 
 /* One more idle CPU is told if more tasks wait on a core of which one was just taken. */
 static void tell_next(u32 core)
 {
-	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
-	bool none = bpf_cpumask_empty(idle);
 	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
 
-	scx_bpf_put_idle_cpumask(idle);
-	if (none || scx_bpf_dsq_nr_queued(core) <= 0)
+	if (scx_bpf_dsq_nr_queued(core) <= 0 || !is_any_idle())
 		return;
 	bpf_iter_scx_dsq_new(&it, core, 0);
 	p = bpf_iter_scx_dsq_next(&it);
@@ -157,7 +154,7 @@ static void tell_next(u32 core)
 static void consider(struct task_struct *p, struct candidate *first)
 {
 	struct task *task = task_of(p);
-	u32 weight = weight_of(p);
+	u32 weight = task ? task->weight : 0;
 	u64 virtual_ns = 0;
 
 	if (task)
@@ -178,9 +175,17 @@ static bool own_work(u32 cpu, struct task_struct *goes_on)
 {
 	u64 of_core = core_number(cpu), of_cpu = QUEUE_OF_CPU + cpu;
 	struct candidate own = {}, shared = {};
+	bool is_own = core_of(of_core)->of_cpus && scx_bpf_dsq_nr_queued(of_cpu) > 0;
 	u32 from = NONE;
-	bool is_own;
 
+	/* Nothing to choose from. */
+	if (!goes_on && !core_of(of_core)->owed && is_own != options.pickup) {
+		if (!take_first(is_own ? of_cpu : of_core))
+			return false;
+		cpu_of(cpu)->how = is_own ? PICKED_OF_CPU : PICKED;
+		tell_next(of_core);
+		return true;
+	}
 	if (options.pickup)
 		first_in(of_core, cpu, &shared);
 	first_in(of_cpu, cpu, &own);

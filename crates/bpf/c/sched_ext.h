@@ -24,14 +24,19 @@
 #define KICK_PREEMPT 2ull
 #define PICK_IDLE_CORE 1ull
 #define EXIT_RESTART (1ull << 48) /* SCX_ECODE_ACT_RESTART */
-#define OPS_KEEP_BUILTIN_IDLE 1ull
 #define OPS_ENQ_LAST 2ull
 
 /* Their values moved between versions: taken from the kernel that runs. */
-enum scx_enq_flags { SCX_ENQ_REENQ = 1ull << 40, SCX_ENQ_LAST = 1ull << 41 };
+enum scx_enq_flags {
+	SCX_ENQ_WAKEUP = 1ull,
+	SCX_ENQ_CPU_SELECTED = 1ull << 10,
+	SCX_ENQ_REENQ = 1ull << 40,
+	SCX_ENQ_LAST = 1ull << 41
+};
 enum scx_wake_flags { SCX_WAKE_FORK = 4 };
 #define HAS_WAKE_FLAG(flags, flag) ((flags) & __builtin_preserve_enum_value(*(enum scx_wake_flags *)flag, 1))
 #define HAS_FLAG(flags, flag) ((flags) & __builtin_preserve_enum_value(*(enum scx_enq_flags *)flag, 1))
+#define KNOWS_FLAG(flag) __builtin_preserve_enum_value(*(enum scx_enq_flags *)flag, 0)
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -77,7 +82,6 @@ struct sched_ext_ops {
 	void (*tick)(struct task_struct *);
 	void (*running)(struct task_struct *);
 	void (*stopping)(struct task_struct *, bool);
-	void (*update_idle)(s32, bool);
 	void (*cpu_release)(s32, void *);
 	void (*cpu_online)(s32);
 	void (*cpu_offline)(s32);
@@ -106,6 +110,8 @@ extern void scx_bpf_put_idle_cpumask(const struct cpumask *idle_mask) KSYM;
 extern const struct cpumask *scx_bpf_get_online_cpumask(void) KSYM;
 extern void scx_bpf_put_cpumask(const struct cpumask *cpumask) KSYM;
 extern u32 scx_bpf_reenqueue_local(void) KSYM WEAK;
+/* 6.14: the clock of the CPU's run queue, which the kernel has read already. */
+extern u64 scx_bpf_now(void) KSYM WEAK;
 extern void scx_bpf_exit_bstr(s64 exit_code, char *fmt, unsigned long long *data, u32 data__sz) KSYM;
 
 extern int bpf_iter_scx_dsq_new(struct bpf_iter_scx_dsq *it, u64 dsq_id, u64 flags) KSYM;
@@ -131,6 +137,11 @@ extern bool scx_bpf_dsq_move___v613(struct bpf_iter_scx_dsq *it__iter, struct ta
 				    u64 enq_flags) KSYM WEAK;
 /* 6.19; before it a scheduler writes the member itself. */
 extern bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) KSYM WEAK;
+
+static inline u64 now_ns(void)
+{
+	return scx_bpf_now ? scx_bpf_now() : bpf_ktime_get_ns();
+}
 
 /* Puts a task at the end of a queue of the kernel's. */
 static inline void insert(struct task_struct *p, u64 queue, u64 slice_ns, u64 flags)

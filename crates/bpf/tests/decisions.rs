@@ -2,7 +2,8 @@
 //! that the program includes is compiled natively, and asked what the simulated one answered.
 
 use coretwin_base::random::Stream;
-use coretwin_base::simulation::core_queue::decide::{self, Crowd};
+use coretwin_base::simulation::core_queue::decide;
+use coretwin_bpf::core_queue::Decision;
 use std::fmt::Write;
 use std::io::Write as _;
 use std::path::Path;
@@ -54,49 +55,43 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
     let mut n = [0_i64; 9];
     let small = |stream: &mut Stream| number(stream, u64::from(u32::MAX)) as u32;
     let time = |stream: &mut Stream| number(stream, 1 << 60) as i64;
-    let (kind, decision) = match index % 5 {
+    let kind = match index % 5 {
         0 => {
-            let crowds = [(); 3].map(|()| Crowd {
-                load: small(stream),
-                cpus: small(stream) % 9,
-                is_far: stream.next_u64().is_multiple_of(2),
-            });
-            for (three, crowd) in n.chunks_mut(3).zip(crowds) {
-                let [load, cpus, is_far] =
-                    [crowd.load, crowd.cpus, u32::from(crowd.is_far)].map(i64::from);
-                three.copy_from_slice(&[load, cpus, is_far]);
+            for three in n.chunks_mut(3) {
+                let far = i64::from(stream.next_u64().is_multiple_of(2));
+                let (load, cpus) = (small(stream), small(stream) % 9);
+                three.copy_from_slice(&[i64::from(load), i64::from(cpus), far]);
             }
-            let [home, first, second] = crowds;
-            ('w', decide::least_crowded(home, [first, second]).map_or(2, |index| index as i64))
+            'w'
         }
         1 => {
-            let (here, there) = (small(stream), small(stream));
-            (n[0], n[1]) = (i64::from(here), i64::from(there));
-            ('o', i64::from(decide::owed(here, there)))
+            (n[0], n[1]) = (i64::from(small(stream)), i64::from(small(stream)));
+            'o'
         }
         2 => {
             // Clocks wrap around.
-            (n[0], n[1]) = (stream.next_u64() as i64, n[0].wrapping_add(time(stream)));
-            n[1] = if index.is_multiple_of(2) {
-                n[0].wrapping_sub(n[1])
-            } else {
-                n[0].wrapping_add(n[1])
+            let apart = time(stream);
+            n[0] = stream.next_u64() as i64;
+            n[1] = match index.is_multiple_of(2) {
+                true => n[0].wrapping_sub(apart),
+                false => n[0].wrapping_add(apart),
             };
             n[2] = time(stream);
-            ('l', decide::lag(n[0], n[1], n[2]))
+            'l'
         }
         3 => {
             (1..4).for_each(|at| n[at] = time(stream));
             n[0] = if index.is_multiple_of(2) { time(stream) } else { -time(stream) };
-            ('a', decide::ahead(n[0], n[1], n[2], n[3]))
+            'a'
         }
         _ => {
             (n[0], n[1]) = (time(stream), time(stream));
-            ('g', i64::from(decide::is_overdue(n[0] as u64, n[1] as u64)))
+            'g'
         }
     };
     let words = n.map(|number| number.to_string()).join(" ");
-    (format!("{kind} {words}"), decision)
+    let decision = Decision { kind, from: n, was: 0 };
+    (format!("{kind} {words}"), decision.again().expect("a kind"))
 }
 
 #[test]

@@ -118,6 +118,27 @@ fn each_obstacle_blocks_with_a_remedy() {
 }
 
 #[test]
+fn what_an_older_kernel_lacks_is_named() {
+    let (_folder, root) = good();
+    let older = replaced(&btf(false), b"scx_bpf_now", b"scx_bpf_not");
+    let older = replaced(&older, b"SCX_OPS_ALLOW_QUEUED_WAKEUP", b"SCX_OPS_ALLOW_QUEUED_NOTHING");
+    put(&root, "sys/kernel/btf/vmlinux", &older).expect("written");
+    let checks = examined(&root, &|_| Ok(0));
+    let check = found(&checks, "features");
+    assert_eq!((check.level, can_load(&checks)), (Level::Mind, true));
+    assert_eq!(check.found, "this kernel lacks SCX_OPS_ALLOW_QUEUED_WAKEUP, scx_bpf_now");
+    assert!(check.remedy.contains("queueing itself; each look"), "{check:?}");
+}
+
+/// Names in types, other ones of as many letters in their place.
+fn replaced(types: &[u8], name: &[u8], other: &[u8]) -> Vec<u8> {
+    let at = types.windows(name.len()).position(|part| part == name).expect("the name");
+    let mut types = types.to_vec();
+    types[at..at + name.len()].copy_from_slice(&other[..name.len()]);
+    types
+}
+
+#[test]
 fn cookies_block_and_name_their_processes() {
     let (_folder, root) = good();
     let checks = examined(&root, &|task| Ok(u64::from(task == 7)));

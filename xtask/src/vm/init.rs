@@ -2,6 +2,7 @@
 
 use super::guest::{Guest, mount_one};
 use super::qemu::Topology;
+use super::suites::sched::cost;
 use super::suites::table;
 use anyhow::{Context, Result, bail, ensure};
 use rustix::process::WaitOptions;
@@ -27,7 +28,11 @@ pub(crate) fn is_one() -> bool {
 
 /// The first process, or the suite as its child.
 pub(crate) fn run(arguments: &[String]) -> Result<bool> {
-    if std::process::id() == 1 { init(arguments) } else { suite(arguments) }
+    match arguments {
+        _ if std::process::id() == 1 => init(arguments),
+        [word, count] if word == cost::GROUPS => cost::groups(count.parse()?),
+        _ => suite(arguments),
+    }
 }
 
 /// Mounts, runs the suite as a child, takes in orphans, switches off.

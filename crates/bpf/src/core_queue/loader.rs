@@ -2,14 +2,16 @@
 
 use super::places::{CPUS_MAX, Places, THREADS_MAX};
 use super::statistics::{CoreNow, Statistics};
-use super::{COUNTERS, End, Options, Trial};
+use super::{COUNTERS, Decision, End, Options, Trial};
 use crate::Error;
 use crate::object::{self, embedded};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_host::root::Root;
+use coretwin_host::sched_ext::btf;
+use coretwin_host::sched_ext::doctor::LATER;
 use coretwin_host::topology;
 use libbpf_rs::btf::types::{Enum, Enum64};
-use libbpf_rs::{Btf, Link, MapCore, MapFlags, Object, OpenObject};
+use libbpf_rs::{Btf, Link, MapCore, MapFlags, Object, OpenObject, RingBufferBuilder};
 use std::ffi::OsStr;
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -25,9 +27,9 @@ const OPERATIONS: &str = "core_queue";
 const HOTPLUG_BYTES: std::ops::Range<usize> = 0..8;
 const TIMEOUT_BYTES: std::ops::Range<usize> = 8..12;
 const FLAGS_BYTES: std::ops::Range<usize> = 16..24;
-/// Flags that a kernel may lack, and refuses then. Tasks that may not leave their CPU for now come to our queues,
-/// for one that a real-time task displaces is such a task while our program is told of it (6.14).
-const FLAGS_OF_LATER: [&str; 1] = ["SCX_OPS_ENQ_MIGRATION_DISABLED"];
+/// The ring of decisions, and the room for all that are told.
+const DECISIONS: &str = "decisions";
+const DECISIONS_BYTES: u32 = 2 << 20;
 /// `struct core` in `c/core_queue.bpf.c`: its size, and where running, queued and online are.
 const CORE_BYTES: usize = 64;
 const CORE_NUMBERS: usize = 16;
@@ -103,6 +105,24 @@ impl Scheduler {
         let bytes = self.bytes(".bss.cores")?;
         let cores = bytes.chunks_exact(CORE_BYTES).take(self.cores).map(core_now).collect();
         Ok(Statistics::of_cpus(&cpus, cores))
+    }
+
+    /// The decisions that were told, if the trial is to tell them, since they were asked for last.
+    ///
+    /// # Errors
+    /// If the kernel does not give them.
+    pub fn decisions(&self) -> Result<Vec<Decision>, Error> {
+        let (map, mut told) = (self.map(DECISIONS)?, Vec::new());
+        let mut ring = RingBufferBuilder::new();
+        let added = ring.add(&map, |bytes| {
+            told.extend(Decision::read(bytes));
+            0
+        });
+        added.map_err(|error| failed(&error))?;
+        let ring = ring.build().map_err(|error| failed(&error))?;
+        ring.consume().map_err(|error| failed(&error))?;
+        drop(ring);
+        Ok(told)
     }
 
     /// Why the kernel is in charge again; `None` while the scheduler is.
@@ -193,6 +213,10 @@ fn prepare(
             Some(".rodata.options") => options_image(options, trial, places),
             Some(".rodata.places") => places_image(places),
             Some(".rodata.members") => members_image(places),
+            Some(DECISIONS) if trial.tells => {
+                map.set_max_entries(DECISIONS_BYTES).map_err(|error| failed(&error))?;
+                continue;
+            }
             Some(OPERATIONS) => {
                 if let Some(value) = map.initial_value_mut() {
                     value[HOTPLUG_BYTES].copy_from_slice(&hotplug.to_ne_bytes());
@@ -214,12 +238,12 @@ fn prepare(
     Ok(())
 }
 
-/// Those of [`FLAGS_OF_LATER`] that this kernel has.
+/// Those flags of [`LATER`] that this kernel has; it refuses others.
 fn flags_of_later() -> Result<u64, Error> {
     let types = Btf::from_vmlinux().map_err(|error| object::refused(NAME, &error))?;
     let of_later =
-        |name: Option<&OsStr>| FLAGS_OF_LATER.iter().any(|flag| name == Some(OsStr::new(flag)));
-    let (mut flags, name) = (0, "scx_ops_flags");
+        |name: Option<&OsStr>| LATER.iter().any(|(flag, _)| name == Some(OsStr::new(flag)));
+    let (mut flags, name) = (0, btf::OPS_FLAGS);
     // Numbers have 64 bits where one of them needs these.
     if let Some(narrow) = types.type_by_name::<Enum<'_>>(name) {
         narrow.iter().filter(|it| of_later(it.name)).for_each(|it| flags |= it.value as u64);
@@ -279,7 +303,8 @@ fn options_image(options: &Options, trial: &Trial, places: &Places) -> Vec<u8> {
     bytes.extend(trial.watch.unwrap_or(0).to_ne_bytes());
     let switches = ["active", "affinity", "idle_core_first", "passive", "pickup", "wakeup"];
     bytes.extend(switches.map(|name| u8::from(options.is_on(name))));
-    bytes.extend([u8::from(trial.stuck), 0]);
+    bytes.extend([trial.stuck, !trial.silent, trial.tells].map(u8::from));
+    bytes.extend([0; 7]);
     bytes
 }
 
@@ -328,7 +353,6 @@ mod tests {
     use super::*;
 
     /// As `c/sched_ext.h` has them.
-    const OPS_KEEP_BUILTIN_IDLE: u64 = 1;
     const OPS_ENQ_LAST: u64 = 2;
 
     #[test]
@@ -352,8 +376,14 @@ mod tests {
         assert_eq!(of(OPERATIONS)[HOTPLUG_BYTES], 7_u64.to_ne_bytes());
         assert_eq!(of(OPERATIONS)[TIMEOUT_BYTES], 30_000_u32.to_ne_bytes());
         let flags = of(OPERATIONS)[FLAGS_BYTES].first_chunk().map(|it| u64::from_ne_bytes(*it));
-        assert_eq!(flags, Some(1 << 4 | OPS_KEEP_BUILTIN_IDLE | OPS_ENQ_LAST));
+        assert_eq!(flags, Some(1 << 4 | OPS_ENQ_LAST));
         assert_eq!(of(".bss.cores").len(), CPUS_MAX * CORE_BYTES);
+        // Behind four times, four numbers, six switches and `stuck`.
+        let counts = |silent| {
+            let trial = Trial { silent, ..Trial::default() };
+            options_image(&Options::default(), &trial, &places)[55]
+        };
+        assert_eq!((counts(false), counts(true)), (1, 0), "a study's counts nothing");
         let counters = open.maps().find(|map| map.name() == "counters").expect("counters");
         assert_eq!(counters.value_size() as usize, COUNTERS.len() * 8);
     }

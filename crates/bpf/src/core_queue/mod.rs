@@ -11,6 +11,7 @@
 //! process ends in whatever way, the kernel's own scheduler is in charge again.
 
 mod counters;
+mod decision;
 mod end;
 #[cfg(feature = "bpf")]
 mod loader;
@@ -22,6 +23,7 @@ mod without;
 
 pub use coretwin_base::simulation::core_queue::{NAME, OPS_NAME, Options};
 pub use counters::{COUNTERS, Counter, Kind};
+pub use decision::Decision;
 pub use end::End;
 #[cfg(feature = "bpf")]
 pub use loader::Scheduler;
@@ -40,4 +42,8 @@ pub struct Trial {
     pub watchdog: Option<Duration>,
     /// Only tasks of this process are counted; none: all.
     pub watch: Option<u32>,
+    /// Nothing is counted, for nobody watches: what a study measures.
+    pub silent: bool,
+    /// The first decisions of each kind are told with what they were taken from.
+    pub tells: bool,
 }

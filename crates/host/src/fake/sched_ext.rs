@@ -31,6 +31,9 @@ pub fn btf(malformed: bool) -> Vec<u8> {
     let mut types = Types::default();
     let int = types.entry("int", 1, 4, &[32], 0);
     types.entry("colour", 6, 4, &[0, 0, 0, 1], 2);
+    let flags = ["SCX_OPS_ENQ_MIGRATION_DISABLED", "SCX_OPS_ALLOW_QUEUED_WAKEUP"];
+    let flags: Vec<u32> = flags.iter().flat_map(|name| [types.name(name), 1, 0]).collect();
+    types.entry(btf::OPS_FLAGS, 19, 8, &flags, 2);
     let aux = types.entry("bpf_prog_aux", 4, 8, &[0, int, 0], 1);
     let constant = types.entry("", 10, aux, &[], 0);
     let pointer = types.entry("", 2, constant, &[], 0);

@@ -6,7 +6,7 @@
 //! then no scheduler can be loaded at all, whatever its version: the prototypes do not match. So the
 //! prototypes are looked at, not the version of the kernel.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where the running kernel shows it, below the root.
 pub const FILE: &str = "sys/kernel/btf/vmlinux";
@@ -28,17 +28,23 @@ const CHAIN_MAX: usize = 8;
 
 const POINTER: u32 = 2;
 const STRUCT: u32 = 4;
+const ENUM: u32 = 6;
 const FORWARD: u32 = 7;
 const TYPEDEF: u32 = 8;
 const VOLATILE: u32 = 9;
 const CONST: u32 = 10;
 const FUNCTION: u32 = 12;
 const PROTOTYPE: u32 = 13;
+const ENUM64: u32 = 19;
+/// The flags that a scheduler may set.
+pub const OPS_FLAGS: &str = "scx_ops_flags";
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Functions {
     /// Public functions, each with whether its prototype still shows the hidden argument.
     pub public: BTreeMap<String, bool>,
+    /// The members of [`OPS_FLAGS`].
+    pub flags: BTreeSet<String>,
 }
 
 impl Functions {
@@ -65,10 +71,18 @@ pub fn functions(bytes: &[u8]) -> Result<Functions, BadBtf> {
     let mut found = Functions::default();
     for at in &btf.starts {
         let entry = btf.entry(*at)?;
-        if entry.kind != FUNCTION {
+        if !matches!(entry.kind, FUNCTION | ENUM | ENUM64) {
             continue;
         }
         let name = btf.name(entry.name)?;
+        if entry.kind != FUNCTION {
+            let size = tail(entry.kind, 1).unwrap_or_default();
+            for index in (0..entry.count).filter(|_| name == OPS_FLAGS) {
+                let member = btf.name(btf.word(*at as usize + 12 + size * index)?)?;
+                found.flags.insert(member.to_owned());
+            }
+            continue;
+        }
         if !name.starts_with(PREFIX) || name.ends_with(BEHIND) {
             continue;
         }
@@ -208,9 +222,9 @@ fn tail(kind: u32, count: usize) -> Option<usize> {
         // struct, union, datasec
         4 | 5 | 15 => 12 * count,
         // enum, func_proto
-        6 | PROTOTYPE => 8 * count,
+        ENUM | PROTOTYPE => 8 * count,
         // enum64
-        19 => 12 * count,
+        ENUM64 => 12 * count,
         // ptr, fwd, typedef, volatile, const, restrict, func, float, type_tag
         2 | 7..=12 | 16 | 18 => 0,
         _ => return None,
@@ -229,6 +243,7 @@ mod tests {
         let names: Vec<&str> = good.public.keys().map(String::as_str).collect();
         assert_eq!(names, [NEEDED, "scx_bpf_kick_cpu", "scx_bpf_now", "scx_bpf_told"]);
         assert_eq!(good.malformed().count(), 0);
+        assert!(good.flags.contains("SCX_OPS_ALLOW_QUEUED_WAKEUP"), "{:?}", good.flags);
         let bad = functions(&kernel(true)).expect("bad");
         assert_eq!(bad.malformed().collect::<Vec<_>>(), [NEEDED, "scx_bpf_kick_cpu"]);
     }

@@ -1,10 +1,11 @@
 //! Whether core-queue could be loaded here, without loading it: each thing that is known to keep a
 //! scheduler out, or to make one dangerous, looked at and told with what to do.
 
-use super::btf::{self, NEEDED};
+use super::btf::{self, BadBtf, Functions, NEEDED};
 use super::config::Config;
 use super::cookies::{self, Cookies};
 use super::{State, record};
+use crate::Error;
 use crate::root::Root;
 use coretwin_base::simulation::core_queue::NAME;
 use coretwin_base::study::arm::KERNEL;
@@ -37,6 +38,13 @@ pub struct Examiner<'a> {
 }
 
 const FIRST: &str = "Linux 6.12";
+/// What a kernel may lack of what core-queue uses, and what that means then.
+pub const LATER: [(&str, &str); 3] = [
+    // What a real-time task displaces is held on its CPU while our program is told of it.
+    ("SCX_OPS_ENQ_MIGRATION_DISABLED", "what a real-time task displaces waits for its own CPU"),
+    ("SCX_OPS_ALLOW_QUEUED_WAKEUP", "a task that wakes another far away does the queueing itself"),
+    ("scx_bpf_now", "each look at the clock reads the hardware"),
+];
 /// Capabilities a loader needs: sys_admin, perfmon, bpf (capabilities(7)).
 const CAPABILITIES: [(&str, u32); 3] = [("sys_admin", 21), ("perfmon", 38), ("bpf", 39)];
 
@@ -44,7 +52,9 @@ pub fn examine(root: &Root, examiner: &Examiner<'_>) -> Vec<Check> {
     let mut checks = vec![build(examiner), kernel(root)];
     // Without sched_ext the rest is about nothing.
     if State::read(root).is_some() {
-        checks.extend([types(root), privileges(root), compiler(root), loaded(root)]);
+        let types = root.bytes(btf::FILE).map(|bytes| btf::functions(&bytes));
+        checks.extend(types.as_ref().ok().and_then(|types| types.as_ref().ok()).map(later));
+        checks.extend([of_types(types), privileges(root), compiler(root), loaded(root)]);
         checks.push(core_scheduling(root, examiner));
         checks.extend(panics(root));
         checks.push(siblings(root));
@@ -110,15 +120,32 @@ fn kernel(root: &Root) -> Check {
     blocks(name, found, other)
 }
 
-fn types(root: &Root) -> Check {
+/// Whether the kernel has what later ones have, and what it means if not.
+fn later(types: &Functions) -> Check {
+    let name = "features";
+    let is_there = |it: &str| types.public.contains_key(it) || types.flags.contains(it);
+    let missing: Vec<_> = LATER.iter().filter(|(it, _)| !is_there(it)).collect();
+    if missing.is_empty() {
+        return ok(name, "the kernel has everything that core-queue uses where it is there");
+    }
+    let words: Vec<&str> = missing.iter().map(|(it, _)| *it).collect();
+    let meanings: Vec<&str> = missing.iter().map(|(_, meaning)| *meaning).collect();
+    mind(
+        name,
+        format!("this kernel lacks {}", words.join(", ")),
+        format!("{NAME} does without: {}", meanings.join("; ")),
+    )
+}
+
+fn of_types(types: Result<Result<Functions, BadBtf>, Error>) -> Check {
     let name = "btf";
     let file = btf::FILE;
     let rebuild = "boot a kernel that was built with CONFIG_DEBUG_INFO_BTF=y";
-    let Ok(bytes) = root.bytes(file) else {
+    let Ok(functions) = types else {
         let found = format!("the kernel does not show its types (/{file} cannot be read)");
         return blocks(name, found, rebuild);
     };
-    let functions = match btf::functions(&bytes) {
+    let functions = match functions {
         Ok(functions) => functions,
         Err(error) => {
             let remedy = "nothing can be said about it beforehand; loading will tell";

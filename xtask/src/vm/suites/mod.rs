@@ -5,7 +5,7 @@ mod boots;
 mod clock;
 mod compare;
 mod cputime;
-mod sched;
+pub(crate) mod sched;
 mod sched_study;
 mod smt;
 pub(crate) mod table;

@@ -7,7 +7,7 @@ use crate::switching::OURSELVES;
 use crate::{out, signals};
 use anyhow::{Result, anyhow};
 use coretwin_base::simulation::core_queue::NAME;
-use coretwin_bpf::core_queue::{CoreNow, End, Scheduler};
+use coretwin_bpf::core_queue::{CoreNow, End, Scheduler, Trial};
 use coretwin_host::lock;
 use coretwin_host::root::Root;
 use coretwin_host::sched_ext::keeper;
@@ -97,7 +97,8 @@ pub(super) struct Held<'a> {
 
 impl<'a> Held<'a> {
     pub(super) fn load(root: &'a Root, wish: &'a Wish, study: Option<u32>) -> Result<Self> {
-        let scheduler = Scheduler::load_for_trial(&wish.options, &wish.trial)?;
+        let trial = Trial { silent: study.is_some(), ..wish.trial.clone() };
+        let scheduler = Scheduler::load_for_trial(&wish.options, &trial)?;
         let record = Record::new(root, wish.options.clone(), study, now_utc());
         record::write(root, &record)?;
         Ok(Self { root, wish, study, scheduler, record })
@@ -157,6 +158,8 @@ impl Live for Scheduler {
         let statistics = self.statistics()?;
         record.counters = statistics
             .counters()
+            // A study's is not to count.
+            .filter(|_| record.study.is_none())
             .map(|(counter, value)| (counter.name.to_owned(), value))
             .collect();
         let core = |core: &CoreNow| Core {

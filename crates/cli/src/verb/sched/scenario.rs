@@ -7,10 +7,11 @@ use crate::{host, out};
 use anyhow::{Result, anyhow};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::core_queue::NAME;
-use coretwin_bpf::core_queue::{Scheduler, Statistics, Trial};
+use coretwin_bpf::core_queue::{Decision, Scheduler, Statistics, Trial};
 use coretwin_host::root::Root;
 use coretwin_lab::live_scenario::{self, LiveRun};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// What tasks of an rt-app file compute in a simulation; here they use CPU time.
 const PROFILE: &str = "gzip";
@@ -28,6 +29,9 @@ pub(super) struct How {
     /// Print the record as JSON
     #[arg(long)]
     json: bool,
+    /// Take decisions of the scheduler again, as the simulated policy does
+    #[arg(long, hide = true)]
+    trial_decisions: bool,
 }
 
 #[derive(Serialize)]
@@ -41,14 +45,40 @@ struct Record {
     run: LiveRun,
     /// What the scheduler counted of the scenario's tasks after the warm-up.
     statistics: Option<Statistics>,
+    /// Of decisions taken again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decisions: Option<Replay>,
     /// Why the kernel ejected the scheduler; `None` if it did not.
     ejected: Option<String>,
+}
+
+#[derive(Serialize, Default)]
+struct Replay {
+    /// How many were taken again, by kind.
+    told: BTreeMap<char, u64>,
+    /// Those that came out otherwise, with what they were taken from.
+    different: Vec<String>,
+}
+
+impl Replay {
+    fn of(decisions: &[Decision]) -> Self {
+        let mut replay = Self::default();
+        for decision in decisions {
+            *replay.told.entry(decision.kind).or_default() += 1;
+            let again = decision.again();
+            if again != Some(decision.was) {
+                replay.different.push(format!("{decision:?}, again {again:?}"));
+            }
+        }
+        replay
+    }
 }
 
 pub(super) fn run(wish: &Wish, how: &How) -> Result<u8> {
     let scenario = scenario_of(&how.name, PROFILE)?;
     let layout = scenario.layout().map_err(usage)?;
-    let trial = Trial { watch: Some(std::process::id()), ..wish.trial.clone() };
+    let tells = how.trial_decisions;
+    let trial = Trial { watch: Some(std::process::id()), tells, ..wish.trial.clone() };
     if !how.kernel
         && let Some(why) = doctor::refusal(&Root::system())
     {
@@ -62,6 +92,7 @@ pub(super) fn run(wish: &Wish, how: &How) -> Result<u8> {
     let mut before = None;
     let run = live_scenario::run(&scenario, &layout, how.seed, || before = count())?;
     let statistics = before.zip(count()).map(|(before, after)| after.since(&before));
+    let decisions = scheduler.as_ref().filter(|_| tells).map(Scheduler::decisions).transpose()?;
     let end = scheduler.map(Scheduler::stop).transpose()?.map(|(_, end)| end);
     let record = Record {
         schema: SCHEMA,
@@ -71,6 +102,7 @@ pub(super) fn run(wish: &Wish, how: &How) -> Result<u8> {
         seed: how.seed,
         run,
         statistics,
+        decisions: decisions.as_deref().map(Replay::of),
         ejected: end.filter(|end| !end.is_wished()).map(|end| end.explain()),
     };
     match how.json {

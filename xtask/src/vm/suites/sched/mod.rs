@@ -6,7 +6,7 @@
 
 mod behaviours;
 mod conformance;
-mod cost;
+pub(crate) mod cost;
 mod load;
 mod rough;
 mod without;
@@ -50,6 +50,7 @@ fn machines(wanted: &Wanted) -> Vec<Machine> {
                 (cost::ROWS[0].0, TWO_CORES),
                 (cost::ROWS[1].0, TWO_CORES),
                 (cost::ROWS[2].0, TWO_CORES),
+                (cost::ROWS[3].0, TWO_CORES),
                 ("rough", TWO_CORES),
                 ("scenarios", ONE_CORE),
                 ("behaviours", TWO_CORES),

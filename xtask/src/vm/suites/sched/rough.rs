@@ -4,9 +4,9 @@
 use super::behaviours::{counter, scenario};
 use super::load::soon;
 use super::load::{self, Load};
-use crate::vm::guest::{Guest, output, read};
+use crate::vm::guest::{Guest, json_of, output, read};
 use anyhow::{Context, Result, bail, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -95,9 +95,24 @@ program = [PROGRAMS]
 task = [TASKS]
 "#;
 
+/// What the program in the kernel decided, taken again by the simulated policy's arithmetic: no difference, and some of
+/// each kind.
+fn decided_again() -> Result<String> {
+    std::fs::write("/tmp/real-time.toml", REAL_TIME).context("writing a scenario")?;
+    let arguments = ["sched", "scenario", "/tmp/real-time.toml", "--json", "--trial-decisions"];
+    let decisions = &json_of("coretwin", &arguments)?["decisions"];
+    for kind in ["w", "o", "l", "a", "g"] {
+        ensure!(decisions["told"][kind].as_u64() > Some(0), "none of kind {kind}: {decisions}");
+    }
+    ensure!(decisions["different"] == json!([]), "{decisions}");
+    Ok(decisions["told"].to_string())
+}
+
 /// The quick ones: SMT off and on while loaded, a killed loader, a stuck scheduler.
 pub(super) fn run_quick(guest: &mut Guest) -> Result<()> {
     let cpus = guest.topology.cpus();
+    guest
+        .check_told("decisions taken again by the simulated policy's arithmetic", decided_again)?;
     guest.check_told("SMT off and on while loaded and busy", || {
         // Before there is work: the kernel's look at its code takes long enough.
         load::start(&[])?;

@@ -1,0 +1,47 @@
+//! Decisions of `c/core_queue_decide.h`, taken again.
+
+use coretwin_base::simulation::core_queue::decide::{self, Crowd};
+
+/// `struct decision` of `c/core_queue.h`: a letter, what it was taken from, what it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decision {
+    pub kind: char,
+    pub from: [i64; 9],
+    pub was: i64,
+}
+
+impl Decision {
+    /// What the simulated policy decides from the same numbers; `None` for a letter that it does not know.
+    pub fn again(&self) -> Option<i64> {
+        let n = &self.from;
+        let crowd = |at: usize| Crowd {
+            load: n[at] as u32,
+            cpus: n[at + 1] as u32,
+            is_far: n[at + 2] != 0,
+        };
+        Some(match self.kind {
+            'w' => {
+                let chosen = decide::least_crowded(crowd(0), [crowd(3), crowd(6)]);
+                chosen.map_or(2, |index| index as i64)
+            }
+            'o' => i64::from(decide::owed(n[0] as u32, n[1] as u32)),
+            'l' => decide::lag(n[0], n[1], n[2]),
+            'a' => decide::ahead(n[0], n[1], n[2], n[3]),
+            'g' => i64::from(decide::is_overdue(n[0] as u64, n[1] as u64)),
+            _ => return None,
+        })
+    }
+
+    /// Reads what the program told.
+    #[cfg(feature = "bpf")]
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        let (words, _) = bytes.as_chunks();
+        let mut words = words.iter().map(|word| i64::from_ne_bytes(*word));
+        let kind = char::from(u8::try_from(words.next()?).ok()?);
+        let mut from = [0; 9];
+        for number in &mut from {
+            *number = words.next()?;
+        }
+        Some(Self { kind, from, was: words.next()? })
+    }
+}
