@@ -315,6 +315,30 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: SIM, test: "kernel::synchronisation::tests::those_who_need_less_pass_those_who_need_more",
     },
     Fault {
+        name: "core-queue-no-kick", file: "crates/sim/src/policies/core_queue/mod.rs",
+        find: "return answer.resched_idle(cpu, task);",
+        put: "return;",
+        suite: KERNEL, test: "core_queue::wakeup_takes_the_idle_sibling",
+    },
+    Fault {
+        name: "core-queue-no-pull", file: "crates/sim/src/policies/core_queue/mod.rs",
+        find: "None if self.rules.passive =>",
+        put: "None if self.rules.slice_ns == 0 =>",
+        suite: KERNEL, test: "core_queue::passive_a_core_takes_half_of_what_another_has_more",
+    },
+    Fault {
+        name: "core-queue-foreign-clock", file: "crates/sim/src/policies/core_queue/queues.rs",
+        find: "own.virtual_ns = self.queues[queue].now - lag;",
+        put: "own.virtual_ns -= 0 * lag;",
+        suite: KERNEL, test: "core_queue::a_task_that_is_taken_waits_no_longer_for_the_clock_it_comes_from",
+    },
+    Fault {
+        name: "core-queue-lost-load", file: "crates/sim/src/policies/core_queue/place.rs",
+        find: "view.running_on_core(cpu) + self.queues.waiting(core)",
+        put: "view.running_on_core(cpu) + 0 * self.queues.waiting(core)",
+        suite: KERNEL, test: "core_queue::passive_a_core_takes_half_of_what_another_has_more",
+    },
+    Fault {
         name: "sim-weight-one-step-off", file: "crates/sim/src/policies/weight.rs",
         find: "5_u64.pow(steps), 4_u64.pow(steps)",
         put: "5_u64.pow(steps), 3_u64.pow(steps)",

@@ -157,6 +157,24 @@ fn tasks_bound_to_a_busy_cpu_share_it_by_weight_however_many_others_there_are() 
     }
 }
 
+/// While two tasks of nice 19 have core 0, the clock there runs 68 times as fast as on core 1, which takes one of
+/// the later tasks that wait on core 0 when its own short ones have ended.
+#[test]
+fn a_task_that_is_taken_waits_no_longer_for_the_clock_it_comes_from() {
+    let mut work = work(vec![hog(5000), hog(150)]);
+    let only = |program, cpu, nice| Start {
+        nice,
+        count: 2,
+        mask: Some([CpuId(cpu)].into_iter().collect()),
+        ..on(program, cpu)
+    };
+    let late = Start { count: 3, at_ns: 200 * MS, ..on(0, 0) };
+    work.starts = vec![only(0, 0, 19), only(1, 1, 0), late];
+    let outcome = outcome(&machine("2x1", 1000), &work, &options("core-queue", 1200));
+    let late: Vec<u64> = outcome.tasks[4..].iter().map(|task| task.time.raw_ns() / MS).collect();
+    assert!(late.iter().min() > Some(&300) && outcome.pulls > 0, "{late:?} of 1000 ms");
+}
+
 /// A measure of a scenario on a machine, for five seeds, in order.
 fn five_seeds(scenario: &Scenario, topology: &str, key: &str, policy: &str) -> [f64; 5] {
     let layout = Layout::parse(topology).expect("a machine");
