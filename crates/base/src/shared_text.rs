@@ -20,39 +20,15 @@ impl Deref for SharedText {
     }
 }
 
-impl From<String> for SharedText {
-    fn from(text: String) -> Self {
-        Self(Arc::new(text))
+impl<T: Into<String>> From<T> for SharedText {
+    fn from(text: T) -> Self {
+        Self(Arc::new(text.into()))
     }
 }
 
-impl From<&str> for SharedText {
-    fn from(text: &str) -> Self {
-        text.to_owned().into()
-    }
-}
-
-impl From<&String> for SharedText {
-    fn from(text: &String) -> Self {
-        text.clone().into()
-    }
-}
-
-impl PartialEq<str> for SharedText {
-    fn eq(&self, text: &str) -> bool {
-        **self == *text
-    }
-}
-
-impl PartialEq<&str> for SharedText {
-    fn eq(&self, text: &&str) -> bool {
-        **self == **text
-    }
-}
-
-impl PartialEq<String> for SharedText {
-    fn eq(&self, text: &String) -> bool {
-        **self == **text
+impl<T: AsRef<str> + ?Sized> PartialEq<T> for SharedText {
+    fn eq(&self, text: &T) -> bool {
+        **self == *text.as_ref()
     }
 }
 

@@ -5,9 +5,8 @@ use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
 /// A span of time, or a point on a clock that starts at 0, in nanoseconds. Range: 584 years.
-#[derive(
-    Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Nanos(pub u64);
 

@@ -7,7 +7,6 @@ use crate::root::Root;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 
-/// A mounted hierarchy and our place in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Hierarchy {
     /// Controllers of version 1; empty for version 2.

@@ -5,9 +5,8 @@ use coretwin_base::machine::cpu_set::{CPU_MAX, CpuId, CpuSet};
 use coretwin_base::machine::topology::{CpuInfo, SiblingsAgree};
 use std::collections::{BTreeMap, BTreeSet};
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Default, Clone, PartialEq)]
 pub struct Processor {
-    /// The kernel's number.
     pub cpu: CpuId,
     /// `physical id`: package.
     pub package: Option<u32>,
@@ -19,7 +18,6 @@ pub struct Processor {
     pub cpu_cores: Option<u32>,
     /// `cpu MHz`, or `clock` on POWER.
     pub mhz: Option<f64>,
-    /// `microcode`: its revision.
     pub microcode: Option<String>,
     /// `flags` on x86, `Features` on Arm: words in the kernel's order.
     pub flags: Option<String>,
@@ -56,7 +54,7 @@ pub fn parse(text: &str) -> Parsed {
         };
         let (key, value) = (key.trim().to_lowercase(), value.trim());
         match key_of_processor(&key, value) {
-            Some(cpu) => parsed.processors.push(Processor::new(cpu)),
+            Some(cpu) => parsed.processors.push(Processor { cpu, ..Processor::default() }),
             None => {
                 if let Some(processor) = parsed.processors.last_mut() {
                     note(processor, &key, value);
@@ -69,21 +67,6 @@ pub fn parse(text: &str) -> Parsed {
         key_last = key;
     }
     parsed
-}
-
-impl Processor {
-    fn new(cpu: CpuId) -> Self {
-        Self {
-            cpu,
-            package: None,
-            core_id: None,
-            siblings: None,
-            cpu_cores: None,
-            mhz: None,
-            microcode: None,
-            flags: None,
-        }
-    }
 }
 
 /// `processor : 3` everywhere but on s390, whose lines read `processor 3: version = …`. Old Arm
@@ -118,7 +101,6 @@ impl Parsed {
         })
     }
 
-    /// What the topology record keeps of it.
     pub fn summary(&self) -> CpuInfo {
         let text = |keys: &[&str]| {
             let value = keys.iter().find_map(|key| self.first.get(*key))?;

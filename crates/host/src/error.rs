@@ -28,7 +28,6 @@ pub enum Error {
         root.display()
     )]
     NoCpus { root: PathBuf },
-    /// We are root on behalf of somebody who cannot be found.
     #[error(
         "{name}={value:?} says on whose behalf this runs as root, but {why}; to run as root on \
          purpose unset {name}{}, otherwise let sudo, doas or pkexec set it",

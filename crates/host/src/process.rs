@@ -28,7 +28,6 @@ pub struct Pipes {
 }
 
 impl Group {
-    /// Starts the command in a new process group with piped streams.
     pub fn start(command: &mut Command) -> Result<(Self, Pipes), Error> {
         let fail = |command: &Command, cause| Error::Start {
             program: command.get_program().to_string_lossy().into_owned(),

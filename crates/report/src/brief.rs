@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 
 pub const LINES_MAX: usize = 7;
 const LABEL: usize = 10;
-/// The label that is coloured.
 const WARNINGS: &str = "warnings";
 
 /// Warnings that make an answer doubtful, the gravest first; the others follow as they come.

@@ -25,7 +25,7 @@ pub type CputimeFormat = Format<fn(&Cputime<'_>) -> String>;
 pub const CPUTIME_FORMATS: &[CputimeFormat] = document_formats![
     |cputime, _figures| document(cputime), "report", "", ", without the figure";
     Format::new("json", "the summary: slowdowns, intervals, factors", |cputime| {
-        crate::json::pretty(cputime.summary)
+        crate::format::pretty(cputime.summary)
     }),
 ];
 

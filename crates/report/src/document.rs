@@ -87,7 +87,6 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    /// The figure as a block of its own.
     pub(crate) fn block(title: String, caption: impl Into<String>, plot: Plot) -> Block {
         Block::Figures(vec![Self { title, caption: caption.into(), plot }])
     }
@@ -171,7 +170,6 @@ impl Table {
         Self { caption: caption.into(), columns, rows, ..Self::default() }
     }
 
-    /// A table with a row for each item.
     pub(crate) fn of<'a, Item: 'a, const N: usize>(
         caption: impl Into<String>,
         items: impl IntoIterator<Item = &'a Item>,

@@ -1,6 +1,9 @@
 //! The forms in which a record can be reported. Each kind of record has its table of them, and lists,
 //! help and tests are made from the tables.
 
+use crate::Study;
+use serde::Serialize;
+
 /// A form in which a record can be reported, by a function of type `Render`.
 #[derive(Debug, Clone, Copy)]
 pub struct Format<Render> {
@@ -41,3 +44,15 @@ macro_rules! document_formats {
     };
 }
 pub(crate) use document_formats;
+
+/// Its summary, as in `summary.json`.
+pub fn json(study: &Study<'_>) -> String {
+    pretty(study.summary)
+}
+
+/// A record, one JSON document that ends its line.
+pub(crate) fn pretty<T: Serialize + ?Sized>(record: &T) -> String {
+    serde_json::to_string_pretty(record)
+        .expect("records have only text keys, so they are always JSON")
+        + "\n"
+}

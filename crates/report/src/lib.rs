@@ -33,7 +33,6 @@ mod effects;
 mod fleet;
 mod format;
 mod html;
-mod json;
 mod markdown;
 mod number;
 mod openmetrics;
@@ -60,8 +59,7 @@ pub use fleet::comparison::{
     FLEET_COMPARISON_FORMATS, FleetComparisonFormat, fleet_comparison_brief,
 };
 pub use fleet::{FLEET_FORMATS, FleetFormat, fleet_brief};
-pub use format::Format;
-pub use json::json;
+pub use format::{Format, json};
 pub use openmetrics::openmetrics;
 pub use run::{run_brief, run_text};
 pub use simulated_core::{

@@ -120,7 +120,6 @@ pub(crate) fn p_value(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }
 
-/// The least and the most.
 pub(crate) fn ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values
         .map(|value| (value, value))

@@ -3,7 +3,7 @@
 
 use crate::words::{clean, fill, shorten};
 use coretwin_base::machine::cpu_set::{CoreId, CpuId, CpuSet};
-use coretwin_base::machine::topology::{Cpu, SiblingsAgree, Topology, Trust};
+use coretwin_base::machine::topology::{Cpu, SiblingsAgree, Topology};
 use coretwin_base::machine::ways::WithoutSmt;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -321,12 +321,7 @@ fn facts(topology: &Topology) -> Vec<(String, String)> {
         put("siblings", format!("of offline CPUs {cpus}: {source}"));
     }
     put("hypervisor", topology.hypervisor.clone().unwrap_or_else(|| "none seen".to_owned()));
-    let trust = match topology.trust {
-        Trust::Reported => "reported",
-        Trust::Probed => "probed",
-        Trust::Unknown => "unknown",
-    };
-    put("trust", format!("{trust}: {}", topology.trust_why));
+    put("trust", format!("{}: {}", topology.trust, topology.trust_why));
     put("/proc/cpuinfo", cpuinfo(topology));
     if let Some(agree) = &topology.cpuinfo.siblings_agree {
         put("siblings", agreement(agree));

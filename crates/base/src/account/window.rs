@@ -4,8 +4,10 @@ use super::{Siblings, Span};
 use crate::machine::cpu_set::{CpuId, CpuSet};
 use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum MethodName {
     /// Programs in the kernel see every switch: exact.
     Ebpf,
@@ -21,11 +23,7 @@ impl MethodName {
     pub const ALL: [Self; 3] = [Self::Ebpf, Self::Sampled, Self::Bounds];
 
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Ebpf => "ebpf",
-            Self::Sampled => "sampled",
-            Self::Bounds => "bounds",
-        }
+        self.into()
     }
 }
 

@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 /// A logical CPU (one hardware thread), by the kernel's number.
-#[derive(
-    Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CpuId(pub u32);
 
@@ -18,9 +17,8 @@ impl fmt::Display for CpuId {
 }
 
 /// A physical core, by our own dense number (the kernel's `core_id` repeats in every package).
-#[derive(
-    Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CoreId(pub u32);
 

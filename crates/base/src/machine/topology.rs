@@ -137,8 +137,9 @@ impl<'de> Deserialize<'de> for SmtControl {
     }
 }
 
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Trust {
     /// The kernel's own word on hardware it sees directly.
     Reported,

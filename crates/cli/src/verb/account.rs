@@ -75,13 +75,11 @@ impl Args {
 }
 
 // Where there is a command, statuses of our own are those of env(1), time(1) and timeout(1).
-/// The command goes on after `--for`.
 const STILL_RUNS: u8 = 124;
 /// It is not the command that failed.
 const OWN_FAILURE: u8 = 125;
 /// The command is there and cannot be run.
 const NOT_RUNNABLE: u8 = 126;
-/// There is no such command.
 const NOT_FOUND: u8 = 127;
 
 const REFRESH_EVERY: Duration = Duration::from_secs(2);

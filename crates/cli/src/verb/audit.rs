@@ -86,7 +86,6 @@ fn brief(name: &str, reports: &[&AuditReport]) -> Brief {
         .line("others", others)
 }
 
-/// Audits a file; how many findings.
 fn one_table(file: &Path, args: &Args) -> Result<usize> {
     let name = file.display().to_string();
     let text = read(file, &name)?;
@@ -107,7 +106,6 @@ fn one_table(file: &Path, args: &Args) -> Result<usize> {
     Ok(report.findings.len())
 }
 
-/// Audits what comes with the program; how many findings.
 fn built_in_tables(args: &Args) -> Result<usize> {
     let mut page = String::new();
     let mut entries = Vec::new();

@@ -12,7 +12,6 @@ mod sweeps;
 
 use crate::signals;
 use anyhow::Result;
-use clap::Subcommand;
 use coretwin_base::fleet::plan::FleetPlan;
 use coretwin_lab::fleet::engine::Call;
 use coretwin_lab::machine::Stop;
@@ -35,31 +34,25 @@ pub(crate) struct Args {
     what: What,
 }
 
-#[derive(Subcommand)]
-enum What {
-    /// Draw the plan: which machines, what is measured, who runs it
-    Plan(Box<plan::Args>),
-    /// Start what is missing, and bring home what is done
-    Run(run::Args),
-    /// What is there, what is missing, and how to finish
-    Status(status::Args),
-    /// Make a bundle of a study that was run by hand
-    Bundle(bundle::Args),
-    /// Put all bundles together
-    Merge(merge::Args),
-    /// What the fleet says: effects by processor and workload, with intervals
-    Report(report::Args),
+verbs! {
+    enum What {
+        /// Draw the plan: which machines, what is measured, who runs it
+        Plan(plan),
+        /// Start what is missing, and bring home what is done
+        Run(run),
+        /// What is there, what is missing, and how to finish
+        Status(status),
+        /// Make a bundle of a study that was run by hand
+        Bundle(bundle),
+        /// Put all bundles together
+        Merge(merge),
+        /// What the fleet says: effects by processor and workload, with intervals
+        Report(report),
+    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<u8> {
-    match &args.what {
-        What::Plan(args) => plan::run(args),
-        What::Run(args) => run::run(args),
-        What::Status(args) => status::run(args),
-        What::Bundle(args) => bundle::run(args),
-        What::Merge(args) => merge::run(args),
-        What::Report(args) => report::run(args),
-    }
+    args.what.run()
 }
 
 fn with_engine<Out>(

@@ -1,5 +1,24 @@
 //! The verbs: a file of the verb's name here, and a line of the table below.
 
+/// Makes verbs, and the call of each, from their table.
+macro_rules! verbs {
+    (enum $verbs:ident { $($(#[$about:meta])* $name:ident($module:ident),)+ }) => {
+        #[derive(clap::Subcommand)]
+        pub(crate) enum $verbs {
+            $($(#[$about])* $name(Box<$module::Args>),)+
+        }
+
+        impl $verbs {
+            #[expect(unused_doc_comments, reason = "the help of a verb stands on its variant")]
+            pub(crate) fn run(&self) -> Result<u8> {
+                match self {
+                    $($(#[$about])* Self::$name(args) => $module::run(args),)+
+                }
+            }
+        }
+    };
+}
+
 mod account;
 mod audit;
 mod compare;
@@ -22,26 +41,6 @@ mod top;
 mod topology;
 
 use anyhow::Result;
-
-/// Makes the command line's verbs, and the call of each, from their table.
-macro_rules! verbs {
-    (enum $verbs:ident { $($(#[$about:meta])* $name:ident($module:ident),)+ }) => {
-        #[derive(clap::Subcommand)]
-        pub(crate) enum $verbs {
-            $($(#[$about])* $name(Box<$module::Args>),)+
-        }
-
-        impl $verbs {
-            /// Runs the verb.
-            #[expect(unused_doc_comments, reason = "the help of a verb stands on its variant")]
-            pub(crate) fn run(&self) -> Result<u8> {
-                match self {
-                    $($(#[$about])* Self::$name(args) => $module::run(args),)+
-                }
-            }
-        }
-    };
-}
 
 verbs! {
     enum Verb {

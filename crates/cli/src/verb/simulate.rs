@@ -8,7 +8,6 @@ pub(crate) mod sweep;
 
 use crate::exit::usage;
 use anyhow::Result;
-use clap::Subcommand;
 use coretwin_base::caps;
 use std::fs::File;
 use std::path::Path;
@@ -19,28 +18,23 @@ pub(crate) struct Args {
     what: What,
 }
 
-#[derive(Subcommand)]
-enum What {
-    /// Threads on one SMT core: speeds alone and together, where the cycles went
-    Core(Box<core::Args>),
-    /// Scheduling policies on a simulated machine: the same work under each, with every decision
-    Sched(Box<sched::Args>),
-    /// A grid of policies, machines, scenarios and seeds
-    Sweep(sweep::Args),
-    /// Fits a simulated machine to published figures without SMT
-    Calibrate(calibrate::Args),
-    /// A profile for `simulate core` from what perf stat counted
-    Import(import::Args),
+verbs! {
+    enum What {
+        /// Threads on one SMT core: speeds alone and together, where the cycles went
+        Core(core),
+        /// Scheduling policies on a simulated machine: the same work under each, with every decision
+        Sched(sched),
+        /// A grid of policies, machines, scenarios and seeds
+        Sweep(sweep),
+        /// Fits a simulated machine to published figures without SMT
+        Calibrate(calibrate),
+        /// A profile for `simulate core` from what perf stat counted
+        Import(import),
+    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<u8> {
-    match &args.what {
-        What::Core(args) => core::run(args),
-        What::Sched(args) => sched::run(args),
-        What::Sweep(args) => sweep::run(args),
-        What::Calibrate(args) => calibrate::run(args),
-        What::Import(args) => import::run(args),
-    }
+    args.what.run()
 }
 
 /// Whether a name is that of a file: it has a slash, or ends in `.toml`.

@@ -134,7 +134,6 @@ fn be_guard(root: &Root, slot: Slot, holder: Identity, start: Start) -> Result<u
     Ok(DONE)
 }
 
-/// What differs from the saved state.
 fn difference(difference: &Difference, colon: &str) -> String {
     let Difference { what, saved, now, managed } = difference;
     let managed = if *managed { " (the kernel places it)" } else { "" };

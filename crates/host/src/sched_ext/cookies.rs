@@ -17,7 +17,6 @@ pub enum Cookies {
     Impossible,
     /// Nobody has one, as far as this user may ask.
     None { asked: usize, refused: usize },
-    /// Some have.
     InUse {
         tasks: usize,
         /// Their processes with their names, those with most tasks first.

@@ -43,13 +43,11 @@ pub enum SwitchError {
     OtherBoot { path: PathBuf, taken_utc: String },
     #[error("the machine is restored, but {} cannot be removed: {cause}; remove it", path.display())]
     Forget { path: PathBuf, cause: std::io::Error },
-    /// A change of somebody who lives has not been undone.
     #[error(
         "process {process} ({command_line}) uses the SMT switch; wait for it, or stop it: it puts \
          everything back when it ends"
     )]
     InUse { slot: Slot, process: u32, command_line: String },
-    /// A change of somebody who died has not been undone.
     #[error(
         "process {process} ({command_line}) switched SMT and ended without putting the machine \
          back; run `coretwin smt restore` first"
@@ -59,7 +57,6 @@ pub enum SwitchError {
     Lock { path: PathBuf, cause: std::io::Error },
     #[error("no guard can be started, so nothing was changed: {0}")]
     Guard(#[from] GuardError),
-    /// The kernel refused, or did something else; what it did was undone.
     #[error("SMT could not be switched to {target}: {why}; {}", restored.sentence())]
     Refused { target: Target, why: String, restored: Box<Restored> },
 }

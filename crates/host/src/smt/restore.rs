@@ -29,7 +29,6 @@ pub struct Restored {
     pub control_after: Option<SmtControl>,
     pub online_before: CpuSet,
     pub online_after: CpuSet,
-    /// What is still not as it was saved.
     pub differences: Vec<Difference>,
     /// What must be done by hand, a sentence each, with what stood in the way. Empty: all is done.
     pub left_to_do: Vec<String>,

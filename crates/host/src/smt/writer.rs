@@ -12,7 +12,6 @@ pub struct Writer {
     _file: File,
 }
 
-/// Waits for the right to change the machine.
 pub fn wait(root: &Root) -> Result<Writer, SwitchError> {
     let path = root.path(&format!("{FOLDER}/smt.writer"));
     let locked = (|| {

@@ -2,7 +2,7 @@
 
 use super::columns;
 use crate::csv;
-use crate::{Study, json, words};
+use crate::{Study, format, words};
 use coretwin_article::printed::{Kernel, Printed, Remark};
 use coretwin_article::tables::{ChatSize, Filled, Line, chat_size, filled};
 use coretwin_base::column::Column;
@@ -134,7 +134,7 @@ fn tables(study: &Study<'_>) -> Tables {
 }
 
 pub fn article_json(study: &Study<'_>) -> String {
-    json::pretty(&tables(study))
+    format::pretty(&tables(study))
 }
 
 /// Tables 1, 2 and 4 to 6 as CSV, one line for each row and arm.

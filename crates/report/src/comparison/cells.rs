@@ -8,8 +8,8 @@ use coretwin_base::study::summary::Verdict;
 
 pub(crate) fn json<T: serde::Serialize>(comparisons: &[T]) -> String {
     match comparisons {
-        [only] => crate::json::pretty(only),
-        several => crate::json::pretty(several),
+        [only] => crate::format::pretty(only),
+        several => crate::format::pretty(several),
     }
 }
 

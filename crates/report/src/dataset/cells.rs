@@ -27,7 +27,6 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// A text that is there.
 #[expect(clippy::unnecessary_wraps, reason = "what a column takes")]
 pub(super) fn text(text: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Borrowed(text))

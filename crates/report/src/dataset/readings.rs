@@ -6,7 +6,7 @@ use coretwin_base::machine::environment::Environment;
 use coretwin_base::origin::Origin;
 use coretwin_base::parameters;
 use coretwin_base::study::plan::Plan;
-use coretwin_base::study::reading::{Metric, Phase, Reading, Status};
+use coretwin_base::study::reading::{Metric, Reading};
 use coretwin_stats::study::Analysed;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ pub fn reading_columns<'a>() -> Vec<Column<ReadingRow<'a>>> {
         Column::text("origin", |row| text(row.machine.origin.name())),
         Column::flag("is_simulated", |row| Some(row.machine.origin == Origin::Simulated)),
         Column::count("seq", |row| Some(row.reading.seq)),
-        Column::text("phase", |row| text(phase(row.reading))),
+        Column::text("phase", |row| text(row.reading.phase.into())),
         Column::count("block", |row| Some(row.reading.block.into())),
         Column::count("attempt", |row| Some(row.reading.attempt.into())),
         Column::count("switch", |row| Some(row.reading.switch.into())),
@@ -74,7 +74,7 @@ pub fn reading_columns<'a>() -> Vec<Column<ReadingRow<'a>>> {
         Column::text("cpus_ran", |row| Some(Cow::Owned(row.reading.cpus_ran.to_string()))),
         Column::count("threads", |row| Some(row.reading.threads.into())),
         Column::count("copies", |row| Some(row.reading.copies.into())),
-        Column::text("status", |row| text(status(row.reading))),
+        Column::text("status", |row| text(row.reading.status.into())),
         Column::text("cause", |row| row.reading.cause.as_deref().and_then(some_text)),
         Column::number("value", |row| row.reading.value),
         Column::text("unit", |row| text(&row.reading.unit)),
@@ -122,22 +122,6 @@ fn owned(text: Cow<'_, str>) -> Cow<'static, str> {
     Cow::Owned(text.into_owned())
 }
 
-fn phase(reading: &Reading) -> &'static str {
-    match reading.phase {
-        Phase::Warmup => "warmup",
-        Phase::Screen => "screen",
-        Phase::Study => "study",
-    }
-}
-
-fn status(reading: &Reading) -> &'static str {
-    match reading.status {
-        Status::Ok => "ok",
-        Status::Failed => "failed",
-        Status::SetAside => "set_aside",
-    }
-}
-
 fn checks_failed(reading: &Reading) -> String {
     let failed: Vec<&str> =
         reading.checks.iter().filter(|(_, held)| !**held).map(|(name, _)| name.as_str()).collect();
@@ -171,7 +155,7 @@ pub fn metric_columns<'a>() -> Vec<Column<MetricRow<'a>>> {
         Column::text("origin", |row| text(row.of.machine.origin.name())),
         Column::flag("is_simulated", |row| Some(row.of.machine.origin == Origin::Simulated)),
         Column::count("seq", |row| Some(row.of.reading.seq)),
-        Column::text("phase", |row| text(phase(row.of.reading))),
+        Column::text("phase", |row| text(row.of.reading.phase.into())),
         Column::count("block", |row| Some(row.of.reading.block.into())),
         Column::flag("analysed", |row| Some(row.of.analysed)),
         Column::text("arm", |row| text(&row.of.reading.arm)),

@@ -27,7 +27,7 @@ pub type FleetFormat = Format<fn(&FleetSummary) -> String>;
 pub const FLEET_FORMATS: &[FleetFormat] = document_formats![
     document, "report", " with forest plots and heat maps", ", without figures";
     Format::new("csv", "effects by model, row and arm, one line each", export::csv),
-    Format::new("json", "the whole record", crate::json::pretty),
+    Format::new("json", "the whole record", crate::format::pretty),
     Format::new("openmetrics", "effects for a monitor: OpenMetrics text", export::openmetrics),
 ];
 

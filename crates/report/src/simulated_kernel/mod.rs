@@ -1,7 +1,6 @@
 //! Runs of the simulated kernel: text for a terminal, timelines, what two policies decide otherwise,
 //! tables and heat maps of sweeps.
 
-mod columns;
 mod decisions;
 mod heat;
 mod perfetto;

@@ -1,8 +1,7 @@
 //! Runs of the simulated kernel for a terminal: a line a policy, then what is particular to each.
 
-use super::columns::{columns, row};
 use crate::number;
-use crate::words::{clean, fill};
+use crate::words::{clean, columns, fill};
 use coretwin_base::simulation::kernel_run::{SchedLatency, SchedRun};
 use std::fmt::Write;
 
@@ -187,4 +186,9 @@ fn cpus(run: &SchedRun, page: usize) -> String {
         let _ = writeln!(out, "and {} more CPUs (all with --json)", run.cpus.len() - CPUS_MAX);
     }
     out
+}
+
+/// A row of cells with `|` between them.
+fn row(cells: &str) -> Vec<String> {
+    cells.split('|').map(str::to_owned).collect()
 }

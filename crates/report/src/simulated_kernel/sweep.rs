@@ -1,9 +1,8 @@
 //! A sweep as tables: for each scenario and measure a row a policy and a column a machine.
 
-use super::columns::columns;
 use crate::csv::field;
 use crate::number;
-use crate::words::clean;
+use crate::words::{clean, columns};
 use coretwin_base::simulation::sweep::{SweepCell, SweepMeasure, SweepPlan};
 use std::fmt::Write;
 

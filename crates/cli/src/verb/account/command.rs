@@ -13,7 +13,8 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start {program}: {cause}; check its name, and that it may be run")]
 pub(super) struct NotStarted {
     program: String,
     cause: io::Error,
@@ -25,15 +26,6 @@ impl NotStarted {
         self.cause.kind() == io::ErrorKind::NotFound
     }
 }
-
-impl std::fmt::Display for NotStarted {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { program, cause } = self;
-        write!(f, "cannot start {program}: {cause}; check its name, and that it may be run")
-    }
-}
-
-impl std::error::Error for NotStarted {}
 
 pub(super) struct Command {
     root: Root,

@@ -17,10 +17,8 @@ pub struct Finding {
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     Container,
-    /// A Kubernetes node agent.
     Kubelet,
     VirtualMachine,
-    /// A CPU set of control groups version 1.
     CpusetV1,
     CpusetPartition,
     Deadline,

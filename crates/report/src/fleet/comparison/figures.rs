@@ -1,8 +1,8 @@
 //! The figure: both fleets' effects side by side.
 
-use super::cells::{heads, row};
 use crate::comparison::cells::{amount, interval};
 use crate::document::{Block, Figure};
+use crate::fleet::cells::{heads, row};
 use crate::plot::{Forest, ForestGroup, ForestLine, Plot};
 use crate::words::clean;
 use coretwin_base::distinct::distinct;

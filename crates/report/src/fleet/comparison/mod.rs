@@ -1,7 +1,6 @@
 //! The report of fleets compared with a first one: regressions first, then the effects in both, what
 //! changed in the machines, and what only one of them has.
 
-mod cells;
 mod figures;
 mod tables;
 
@@ -10,9 +9,9 @@ use crate::comparison::cells::{amount, csv_of, interval, json, notice, tone};
 use crate::comparison::csv;
 use crate::comparison::together::together;
 use crate::document::{Block, Document, Headline, Outline};
+use crate::fleet::cells::{heads, machines, row};
 use crate::format::{Format, document_formats};
 use crate::{number, words};
-use cells::{heads, machines, row};
 use coretwin_base::fleet::comparison::FleetComparison;
 use coretwin_base::origin::Origin;
 use coretwin_stats::confidence;

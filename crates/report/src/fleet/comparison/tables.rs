@@ -1,8 +1,8 @@
 //! The tables of a comparison of fleets.
 
-use super::cells::{heads, machines, row};
 use crate::comparison::cells::{amount, cells, interval, no_regression, rank, result};
 use crate::document::{Block, Column, ColumnOf, Table};
+use crate::fleet::cells::{heads, machines, row};
 use crate::fleet::tables::{LINES_MAX, more_lines};
 use crate::number::{self, or_none};
 use crate::words::{arrow, clean, shorten};
