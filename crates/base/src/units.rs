@@ -1,7 +1,7 @@
 //! Units as types, where mixing them would be fatal.
 
 use serde::{Deserialize, Serialize};
-use std::ops::{Add, AddAssign, Sub};
+use std::ops::AddAssign;
 use std::time::Duration;
 
 /// A span of time, or a point on a clock that starts at 0, in nanoseconds. Range: 584 years.
@@ -26,35 +26,15 @@ impl Nanos {
     }
 }
 
-impl Add for Nanos {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
-    }
-}
-
 impl AddAssign for Nanos {
     fn add_assign(&mut self, other: Self) {
         self.0 += other.0;
     }
 }
 
-impl Sub for Nanos {
-    type Output = Self;
-    fn sub(self, other: Self) -> Self {
-        Self(self.0 - other.0)
-    }
-}
-
 impl From<Duration> for Nanos {
     fn from(duration: Duration) -> Self {
         Self(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
-    }
-}
-
-impl From<Nanos> for Duration {
-    fn from(nanos: Nanos) -> Self {
-        Self::from_nanos(nanos.0)
     }
 }
 
