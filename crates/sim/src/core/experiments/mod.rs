@@ -3,6 +3,7 @@
 
 pub mod enhancements;
 pub mod note;
+pub mod published;
 pub mod sieve_pages;
 
 pub use enhancements::Enhancement;
