@@ -64,7 +64,7 @@ pub use openmetrics::openmetrics;
 pub use run::{run_brief, run_text};
 pub use simulated_core::{
     core_components, core_enhancements_text, core_figure, core_matrix_text, core_note_text,
-    core_run_text, core_sieve_pages_text,
+    core_published_text, core_run_text, core_sieve_pages_text,
 };
 pub use simulated_kernel::{
     sched_diff_text, sched_heat_map, sched_log_text, sched_perfetto, sched_runs_text,

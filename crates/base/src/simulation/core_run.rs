@@ -21,6 +21,12 @@ pub struct CoreRun {
     pub threads: Vec<CoreThread>,
     pub throughput: f64,
     pub antt: f64,
+    /// Where the threads do the work of more cores than there are of them: what made it so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub too_good: Option<CoreTooGood>,
+    /// Two standard errors of the least known speed, as a share of it; `None` for a length that was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed_error: Option<f64>,
     pub occupancy: Vec<CoreOccupancy>,
     pub seed: u64,
     /// How much the results vary with the seed; `None` if one seed was run.
@@ -30,6 +36,15 @@ pub struct CoreRun {
     pub warmup_uops: u64,
     /// Uops every thread retired at least while measured.
     pub measure_uops: u64,
+}
+
+/// Threads that do more together than as many cores could.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CoreTooGood {
+    /// The thread that gains most from its siblings, from 0.
+    pub thread: usize,
+    /// The component of its cycles that shrinks most.
+    pub component: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -173,40 +188,91 @@ pub struct CoreNoteChange {
     pub slowdown: Vec<f64>,
 }
 
-/// What is known of the simulated core's error.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct CoreAccuracy {
-    /// Median error of a pair's throughput against published figures, as a share, after a warm-up that
-    /// fills the caches.
-    pub median_warm: f64,
-    /// The same at the usual length.
-    pub median_usual: f64,
-    /// The rival: a slowdown that is said of every pair.
+/// Published yields of pairs, predicted beside measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CorePublished {
+    /// Record version.
+    pub schema: u32,
+    /// The rows, in the order of the list.
+    pub rows: Vec<CorePublishedRow>,
+    /// The note's machines: what was measured must lie within what kinds of data give.
+    pub ranges: Vec<CorePublishedRange>,
+    /// Seed of every run.
+    pub seed: u64,
+}
+
+/// One published yield.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CorePublishedRow {
+    /// What was run.
+    pub what: String,
+    /// Name of the preset nearest to its processor.
+    pub preset: String,
+    /// The profiles that stand for it, every pair of them; none where there are none.
+    pub profiles: Vec<String>,
+    /// The yield that was measured.
+    pub measured: f64,
+    /// The model's, with nothing fitted to any row; `None` without profiles.
+    pub predicted: Option<f64>,
+    /// The constant's: the median of all other rows.
     pub constant: f64,
-    /// Median error of that over the published services, as a share.
+}
+
+/// One of the note's machines.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CorePublishedRange {
+    /// Name of the preset that stands for it.
+    pub preset: String,
+    /// The slowdown that was measured.
+    pub measured: f64,
+    /// The least and the greatest over kinds of data.
+    pub predicted: [f64; 2],
+}
+
+/// What is known of the simulated core's error: its score on published yields, leave-one-out.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CoreAccuracy {
+    /// Rows that a profile stands for.
+    pub rows: usize,
+    /// Numbers of the model that were fitted to them.
+    pub parameters: u32,
+    /// Median error of a yield, as a share.
+    pub median: f64,
+    /// The same of the median of all other rows.
     pub constant_median: f64,
-    pub services: usize,
+    /// Spearman's rank correlation of predicted and measured.
+    pub rank_correlation: f64,
+    /// The greatest fold that a prediction is off. That of one more row is no greater with a probability of
+    /// `rows` in `rows` + 1, if it is drawn as these were.
+    pub fold: f64,
+    /// The presets that the rows are on.
+    pub presets: Vec<String>,
+}
+
+impl CoreAccuracy {
+    /// Where a slowdown lies; no thread is taken to gain from a sibling.
+    pub fn slowdown(&self, value: f64) -> [f64; 2] {
+        [(value / self.fold).max(value.min(1.0)), value * self.fold]
+    }
+
+    /// Where the yield of so many threads lies; they are taken to do no more than as many cores.
+    pub fn throughput(&self, value: f64, threads: usize) -> [f64; 2] {
+        [value / self.fold, (value * self.fold).min(value.max(threads as f64))]
+    }
 }
 
 impl fmt::Display for CoreAccuracy {
     /// In words; where the constant is nearer that comes first.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let percent = |share: f64| 100.0 * share;
-        let Self { median_warm, median_usual, constant, constant_median, services } = *self;
-        let rival = format!(
-            "{constant} as every pair's slowdown misses {services} published services by {:.1} % in the \
-             median",
-            percent(constant_median)
-        );
-        let own = format!(
-            "this model's throughput of a pair is off by {:.0} % (by {:.0} % with caches full)",
-            percent(median_usual),
-            percent(median_warm)
-        );
-        if constant_median < median_warm {
-            write!(f, "Predicted, and a constant predicts better: {rival}; {own}.")
-        } else {
-            write!(f, "Predicted: {own}; {rival}.")
-        }
+        let Self { rows, parameters, rank_correlation, .. } = self;
+        let [own, rival] = [self.median, self.constant_median].map(|share| 100.0 * share);
+        let head =
+            if rival <= own { "Predicted, and a constant predicts better" } else { "Predicted" };
+        write!(
+            f,
+            "{head}: yields of {rows} published pairs are missed by {own:.1} % in the median, by the other \
+             rows' median by {rival:.1} %; {parameters} parameters, rank correlation {rank_correlation:.2} \
+             (--experiment published)."
+        )
     }
 }

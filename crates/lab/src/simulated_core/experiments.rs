@@ -5,14 +5,18 @@ use crate::error::Error;
 use crate::parallel;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::core_run::{
-    CoreEnhancement, CoreNote, CoreNoteChange, CoreNoteMachine, CorePrediction, CoreSievePages,
+    CoreEnhancement, CoreNote, CoreNoteChange, CoreNoteMachine, CorePrediction, CorePublished,
+    CorePublishedRange, CoreSievePages,
 };
 use coretwin_sim::core::experiments::note::{
-    CHANGES, Change, DATA, ERROR_MAX, FITTED, MACHINES, beside_spinner,
+    CHANGES, Change, DATA, ERROR_MAX, FITTED, MACHINES, Machine, beside_spinner,
 };
+use coretwin_sim::core::experiments::published::{self, ROWS, Row};
 use coretwin_sim::core::experiments::{Enhancement, enhancements, sieve_pages};
+use coretwin_sim::core::length::Length;
 use coretwin_sim::core::profile::Profile;
 use coretwin_sim::core::{Comparison, Options, Preset};
+use std::collections::BTreeMap;
 
 type Named = (&'static str, &'static str);
 
@@ -22,11 +26,15 @@ pub const SIEVE_PAGES: Named =
 pub const NOTE: Named =
     ("note", "gzip -9 beside a spinner on the note's four machines, predicted and measured");
 
+/// Name of the experiment with published pairs.
+pub const PUBLISHED: Named =
+    ("published", "published yields of pairs, predicted beside measured and beside a constant");
+
 const MAPS: u64 = 40;
 
 pub fn experiments() -> Vec<Named> {
     let named = |one: &Enhancement| (one.name, one.title);
-    [NOTE, SIEVE_PAGES].into_iter().chain(enhancements::ALL.iter().map(named)).collect()
+    [NOTE, PUBLISHED, SIEVE_PAGES].into_iter().chain(enhancements::ALL.iter().map(named)).collect()
 }
 
 /// Runs the enhancements of these names, side by side. Errors: [`Error::Usage`] for a preset with
@@ -50,6 +58,44 @@ pub fn sieve_pages(preset: &Preset, seed: u64) -> Result<CoreSievePages, Error> 
 
 fn endless(error: coretwin_sim::Error) -> Error {
     Error::NotPossible(error.to_string())
+}
+
+/// Runs the pairs of these of the published rows, and the note's; other rows keep what is known of them. `done` hears how many runs of how many are done.
+pub fn published(
+    seed: u64,
+    chosen: impl Fn(&Row) -> bool,
+    mut done: impl FnMut(usize, usize),
+) -> Result<CorePublished, Error> {
+    let options = Options { seed, ..Options::default() };
+    let pairs = |row: &Row| row.profiles.len() * (row.profiles.len() + 1) / 2;
+    let all = ROWS.iter().filter(|row| chosen(row)).map(pairs).sum();
+    let mut before = 0;
+    let mut predicted = BTreeMap::new();
+    for row in ROWS.iter().filter(|row| chosen(row) && !row.profiles.is_empty()) {
+        let (preset, profiles) = built_in(row.preset, row.profiles)?;
+        let length = Some(Length::STEADY);
+        let told = |count, _| done(before + count, all);
+        let matrix = super::matrix(&preset, &profiles, &options, length, None, told)?;
+        let yields = matrix.throughput.iter().enumerate().flat_map(|(a, of)| &of[a..]);
+        predicted.insert(row.what, yields.sum::<f64>() / pairs(row) as f64);
+        before += pairs(row);
+    }
+    let rows = published::rows(|row| predicted.get(row.what).copied().unwrap_or(row.predicted));
+    let ranges = (0..MACHINES.len()).map(|machine| {
+        let part = |data: &&'static str| Part { machine, data, change: &CHANGES[0], seed };
+        let parts: Vec<Part> = DATA[1..].iter().map(part).collect();
+        let found =
+            parallel::map(&parts, run, |_| {}).into_iter().collect::<Result<Vec<_>, _>>()?;
+        let Machine { preset, measured, .. } = MACHINES[machine];
+        let predicted = range(found.iter().map(|found| found.slowdown(0)));
+        Ok(CorePublishedRange { preset: preset.to_owned(), measured, predicted })
+    });
+    Ok(CorePublished { schema: SCHEMA, rows, ranges: ranges.collect::<Result<_, Error>>()?, seed })
+}
+
+/// The least and the greatest.
+fn range(values: impl Iterator<Item = f64>) -> [f64; 2] {
+    values.fold([f64::INFINITY, 0.0], |[low, high], value| [value.min(low), value.max(high)])
 }
 
 const SEEDS: u64 = 10;
@@ -112,12 +158,16 @@ pub fn note(seed: u64, mut done: impl FnMut(usize, usize)) -> Result<CoreNote, E
     })
 }
 
-fn run(part: &Part) -> Result<Comparison, Error> {
+/// A built-in preset, and built-in profiles.
+fn built_in(preset: &str, profiles: &[&str]) -> Result<(Preset, Vec<Profile>), Error> {
     let missing = |name: &str| Error::NotPossible(format!("{name} is not built in"));
-    let name = MACHINES[part.machine].preset;
-    let mut preset = Preset::named(name).ok_or_else(|| missing(name))?;
-    let work = Profile::named(part.data).ok_or_else(|| missing(part.data))?;
-    let spinner = Profile::named("perl-loop").ok_or_else(|| missing("perl-loop"))?;
+    let profile = |name: &&str| Profile::named(name).ok_or_else(|| missing(name));
+    let preset = Preset::named(preset).ok_or_else(|| missing(preset))?;
+    Ok((preset, profiles.iter().map(profile).collect::<Result<_, _>>()?))
+}
+
+fn run(part: &Part) -> Result<Comparison, Error> {
+    let (mut preset, both) = built_in(MACHINES[part.machine].preset, &[part.data, "perl-loop"])?;
     (part.change.apply)(&mut preset);
     let options = Options {
         warmup_uops: 100_000,
@@ -125,7 +175,7 @@ fn run(part: &Part) -> Result<Comparison, Error> {
         seed: part.seed,
         ..Options::default()
     };
-    beside_spinner(&preset, &work, &spinner, &options).map_err(stuck)
+    beside_spinner(&preset, &both[0], &both[1], &options).map_err(stuck)
 }
 
 fn prediction(profile: &str, seeds: &[Comparison], measured: f64) -> CorePrediction {
@@ -134,11 +184,40 @@ fn prediction(profile: &str, seeds: &[Comparison], measured: f64) -> CorePredict
     CorePrediction {
         profile: profile.to_owned(),
         slowdown: mean,
-        range: [
-            slowdowns.iter().copied().fold(f64::INFINITY, f64::min),
-            slowdowns.iter().copied().fold(0.0, f64::max),
-        ],
+        range: range(slowdowns.iter().copied()),
         error: mean - measured,
         alone_ipc: seeds.first().map_or(0.0, |found| found.alone[0].uops_per_cycle(0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coretwin_base::simulation::core_run::CorePublishedRow;
+
+    fn held(chosen: impl Fn(&Row) -> bool) {
+        let found = published(1, &chosen, |_, _| {}).expect("the runs end");
+        let value = |rows: &[CorePublishedRow]| -> Vec<String> {
+            let told = |row: &CorePublishedRow| {
+                format!("{} {:.3}", row.what, row.predicted.unwrap_or(0.0))
+            };
+            rows.iter().map(told).collect()
+        };
+        assert_eq!(
+            value(&published::rows(|row| row.predicted)),
+            value(&found.rows),
+            "left: written down"
+        );
+    }
+
+    #[test]
+    fn what_is_written_down_of_published_rows_is_what_the_model_gives() {
+        held(|row| row.profiles.len() == 1);
+    }
+
+    #[test]
+    #[ignore = "minutes: for check-all"]
+    fn so_it_is_of_the_suites_pairs() {
+        held(|row| row.profiles.len() > 1);
     }
 }

@@ -10,6 +10,8 @@ mod matrix;
 mod run;
 
 pub use cache::Cache;
-pub use experiments::{NOTE, SIEVE_PAGES, enhancements, experiments, note, sieve_pages};
+pub use experiments::{
+    NOTE, PUBLISHED, SIEVE_PAGES, enhancements, experiments, note, published, sieve_pages,
+};
 pub use matrix::{PROFILES, matrix};
 pub use run::{Request, run};

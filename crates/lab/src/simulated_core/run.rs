@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::parallel;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::core_run::{
-    CoreOccupancy, CoreRun, CoreSide, CoreSpread, CoreThread,
+    CoreOccupancy, CoreRun, CoreSide, CoreSpread, CoreThread, CoreTooGood,
 };
 use coretwin_sim::core::interval::{self, Summary};
 use coretwin_sim::core::length::{self, Length};
@@ -35,7 +35,7 @@ pub fn run(request: &Request, mut done: impl FnMut(usize, usize)) -> Result<Core
             let speed =
                 |profile| length::speed(&request.preset, profile, &request.options).map_err(stuck);
             let speeds: Vec<f64> = request.profiles.iter().map(speed).collect::<Result<_, _>>()?;
-            length::fitted(Length::USUAL, &request.options, speeds.into_iter())
+            length::fitted(Length::STEADY, &request.options, speeds.into_iter())
         }
         false => request.options,
     };
@@ -98,6 +98,11 @@ fn record(request: &Request, options: &Options, seeds: &[Comparison]) -> CoreRun
         width: first.together.width,
         throughput: first.throughput(),
         antt,
+        too_good: first.too_good().map(|(thread, component)| CoreTooGood {
+            thread,
+            component: component.name().to_owned(),
+        }),
+        speed_error: first.together.speed_error,
         occupancy: occupancy(first),
         seed: request.options.seed,
         spread: (seeds.len() > 1).then(|| spread(seeds, threads.len())),

@@ -286,8 +286,14 @@ impl Speeds {
         };
         let profiles: Vec<Profile> = own.chain(more).map(profile).collect::<Result<_, _>>()?;
         let options = core::Options::default();
-        let matrix =
-            simulated_core::matrix(preset, &profiles, &options, Some(Length::USUAL), cache, done)?;
+        let matrix = simulated_core::matrix(
+            preset,
+            &profiles,
+            &options,
+            Some(Length::of_benchmarks(preset)),
+            cache,
+            done,
+        )?;
         let clock_ghz = f64::from(preset.clock_mhz) / 1000.0;
         let table = CoRun::of_matrix(&matrix, clock_ghz, KERNEL, POLLING).map_err(Error::Usage)?;
         Ok(Self { origin: preset.name.clone(), table })

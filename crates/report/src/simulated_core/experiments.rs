@@ -3,7 +3,10 @@
 
 use crate::number;
 use crate::words::{clean, paragraph};
-use coretwin_base::simulation::core_run::{CoreEnhancement, CoreMatrix, CoreNote, CoreSievePages};
+use coretwin_base::simulation::core_run::{
+    CoreAccuracy, CoreEnhancement, CoreMatrix, CoreNote, CorePublished, CorePublishedRow,
+    CoreSievePages,
+};
 use std::fmt::Write;
 
 /// Width of the drawn distribution, in characters.
@@ -116,10 +119,79 @@ pub fn core_matrix_text(matrix: &CoreMatrix) -> String {
     table(&mut out, matrix, &matrix.slowdown);
     out.push_str("\nthroughput of the pair, relative to one thread alone (2 would be two cores)\n");
     table(&mut out, matrix, &matrix.throughput);
+    out.push_str(&too_good(matrix));
     out.push_str(&formula(matrix));
     if matrix.cached > 0 {
         let _ =
             writeln!(out, "\n{} came from the cache", number::count(matrix.cached.into(), "pair"));
+    }
+    out
+}
+
+/// A warning of pairs that cannot be.
+fn too_good(matrix: &CoreMatrix) -> String {
+    let name = |index: usize| matrix.profiles.get(index).map_or("", String::as_str);
+    let row = |(a, row): (usize, &Vec<f64>)| {
+        let pairs = row.iter().enumerate().take(a + 1).filter(|(_, value)| **value > 2.02);
+        pairs
+            .map(|(b, value)| format!("{} + {} ({value:.2})", clean(name(a)), clean(name(b))))
+            .collect::<Vec<_>>()
+    };
+    let pairs: Vec<String> = matrix.throughput.iter().enumerate().flat_map(row).collect();
+    if pairs.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\nwarning: two threads cannot do more than two cores; run these by themselves for what made it so: {}\n",
+        pairs.join(", ")
+    )
+}
+
+/// Published pairs for a terminal, the greatest miss first.
+#[must_use]
+pub fn core_published_text(found: &CorePublished, score: &CoreAccuracy) -> String {
+    let mut out = format!(
+        "{score}\n\nyield of a pair on a core, seed {}; the constant is the median of all other rows\n",
+        found.seed
+    );
+    let width = found.rows.iter().map(|row| row.what.chars().count()).max().unwrap_or(0);
+    let _ = writeln!(
+        out,
+        "{:width$}  measured  predicted   error  constant   error  profiles, every pair of them",
+        ""
+    );
+    let error = |row: &CorePublishedRow, value: f64| 100.0 * (value / row.measured - 1.0);
+    let mut rows: Vec<&CorePublishedRow> = found.rows.iter().collect();
+    let miss = |row: &CorePublishedRow| row.predicted.map_or(-1.0, |own| error(row, own).abs());
+    rows.sort_by(|a, b| miss(b).total_cmp(&miss(a)));
+    for row in rows {
+        let own = row.predicted.map_or_else(
+            || format!("{:>9}  {:>6}", number::NONE, ""),
+            |own| format!("{own:9.3}  {:+5.1}%", error(row, own)),
+        );
+        let what = match row.profiles.is_empty() {
+            true => "nothing stands for it".to_owned(),
+            false => format!("{} on {}", clean(&row.profiles.join(", ")), clean(&row.preset)),
+        };
+        let _ = writeln!(
+            out,
+            "{:width$}  {:8.3}  {own}  {:8.3}  {:+5.1}%  {what}",
+            clean(&row.what),
+            row.measured,
+            row.constant,
+            error(row, row.constant),
+        );
+    }
+    out.push_str("\nslowdown of gzip beside a spinner, over three kinds of data; the note does not name its own\n");
+    for range in &found.ranges {
+        let [low, high] = range.predicted;
+        let within = if (low..=high).contains(&range.measured) { "within" } else { "outside" };
+        let _ = writeln!(
+            out,
+            "  {:14} measured {:.3}, {within} {low:.3} to {high:.3}",
+            clean(&range.preset),
+            range.measured
+        );
     }
     out
 }
@@ -207,6 +279,15 @@ pub fn core_note_text(note: &CoreNote) -> String {
             note.error_max,
             note.fitted_to_co_runs,
             clean(&note.fitted_to_single_threads)
+        ),
+    );
+    let kinds = note.machines.iter().flat_map(|machine| machine.predicted.iter().skip(1));
+    let kinds = kinds.map(|predicted| predicted.slowdown);
+    let [least, most] = [kinds.clone().fold(f64::INFINITY, f64::min), kinds.fold(0.0, f64::max)];
+    paragraph(
+        &mut out,
+        &format!(
+            "All of them hang on the kind of data, which alone moves them from {least:.2} to {most:.2}."
         ),
     );
     out.push_str("\nwhat the predictions hang on, one thing changed at a time\n");

@@ -2,7 +2,7 @@
 
 use crate::number;
 use crate::words::{clean, fill};
-use coretwin_base::simulation::core_run::{CoreRun, CoreSide, CoreThread};
+use coretwin_base::simulation::core_run::{CoreAccuracy, CoreRun, CoreSide, CoreThread};
 use std::fmt::Write;
 
 /// A component below this many cycles per uop in every column has no line of its own.
@@ -11,20 +11,24 @@ const SHOWN_MIN: f64 = 0.0005;
 /// Characters of a column of numbers.
 const COLUMN: usize = 9;
 
-pub fn core_run_text(run: &CoreRun, page: usize) -> String {
+/// A run for a terminal, ending in a line break; ranges of slowdowns and of the throughput are as wide as the
+/// model is known to be wrong.
+pub fn core_run_text(run: &CoreRun, known: &CoreAccuracy, page: usize) -> String {
     let mut out = String::new();
     sentence(&mut out, &format!("{}: {}", clean(&run.preset), clean(&run.about)), page);
     let how = format!(
-        "{}, seed {}, {} uops each after {} of warm-up; speeds in uops per cycle at {} GHz",
+        "{}, seed {}, {} uops each after {} of warm-up{}; speeds in uops per cycle at {} GHz",
         number::count(run.threads.len() as u64, "thread"),
         run.seed,
         number::whole(run.measure_uops),
         number::whole(run.warmup_uops),
+        run.speed_error
+            .map_or_else(String::new, |error| format!(", speeds known to {:.1} %", 100.0 * error)),
         run.clock_ghz,
     );
     sentence(&mut out, &how, page);
     out.push('\n');
-    speeds(&mut out, run, page);
+    speeds(&mut out, run, known, page);
     stacks(&mut out, run, page);
     occupancy(&mut out, run, page);
     events(&mut out, run, page);
@@ -35,13 +39,13 @@ fn sentence(out: &mut String, text: &str, page: usize) {
     fill(out, text.split(' '), page, "", "");
 }
 
-fn speeds(out: &mut String, run: &CoreRun, page: usize) {
+fn speeds(out: &mut String, run: &CoreRun, known: &CoreAccuracy, page: usize) {
     let shared = run.threads.len() > 1;
     let width = run.threads.iter().map(|thread| thread.profile.chars().count()).max().unwrap_or(0);
     let width = width.max("profile".len());
     let _ = write!(out, "   {:width$}     alone", "profile");
     if shared {
-        let _ = write!(out, "    beside  slowdown  by the formula");
+        let _ = write!(out, "    beside  slowdown  where it lies  by the formula");
         if run.spread.is_some() {
             let _ = write!(out, "  over seeds");
         }
@@ -54,7 +58,8 @@ fn speeds(out: &mut String, run: &CoreRun, page: usize) {
             let formula = thread
                 .slowdown_by_formula
                 .map_or_else(|| number::NONE.to_owned(), |slowdown| format!("{slowdown:.3}"));
-            let _ = write!(out, "  {formula:>14}");
+            let [low, high] = known.slowdown(thread.slowdown);
+            let _ = write!(out, "  {low:4.2} to {high:4.2}  {formula:>15}");
             if let Some([low, high]) = run.spread.as_ref().and_then(|s| s.slowdown.get(index)) {
                 let _ = write!(out, "  {low:.3} to {high:.3}");
             }
@@ -66,13 +71,39 @@ fn speeds(out: &mut String, run: &CoreRun, page: usize) {
             "throughput {:.3} of one thread's (sum of speeds relative to alone), mean slowdown {:.3}",
             run.throughput, run.antt
         );
+        let [lowest, highest] = known.throughput(run.throughput, run.threads.len());
         if let Some(spread) = &run.spread {
             let [low, high] = spread.throughput;
             let _ = write!(text, "; over {} seeds {low:.3} to {high:.3}", spread.seeds);
         }
         out.push('\n');
         sentence(out, &text, page);
+        let here = known.presets.iter().any(|preset| *preset == run.preset);
+        let lies = format!(
+            "it lies from {lowest:.2} to {highest:.2}, as far off as the worst of {} published rows, which are on {}{}",
+            known.rows,
+            known.presets.join(", "),
+            if here { "" } else { " and none of them here" },
+        );
+        sentence(out, &lies, page);
+        too_good(out, run, page);
     }
+}
+
+/// A warning of a throughput that cannot be, with what made it so.
+fn too_good(out: &mut String, run: &CoreRun, page: usize) {
+    let Some(found) = &run.too_good else { return };
+    let Some(thread) = run.threads.get(found.thread) else { return };
+    let [alone, beside] =
+        [&thread.alone, &thread.beside].map(|side| per_uop(side, &found.component));
+    let text = format!(
+        "warning: {} threads cannot do more than {0} cores; {} loses {alone:.3} cycles per uop to {} alone and \
+         {beside:.3} beside (caches that still fill? leave out --uops; else the model is wrong here)",
+        run.threads.len(),
+        clean(&thread.profile),
+        found.component.replace('_', " "),
+    );
+    sentence(out, &text, page);
 }
 
 /// The columns of the tables below: each thread alone, and where it has siblings beside them.

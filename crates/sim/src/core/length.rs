@@ -16,16 +16,21 @@ pub struct Length {
     measure_cycles: f64,
     warmup_uops: [f64; 2],
     measure_uops: [f64; 2],
+    /// Whether it goes on until the speeds are known, for at most [`SETTLE`] times as long.
+    settles: bool,
 }
 
+/// How many times the length a run may take until its speeds are known.
+const SETTLE: u64 = 4;
+
 impl Length {
-    /// For a question asked by hand: an answer in seconds. Of data of hundreds of KB the caches are not
-    /// full by then.
-    pub const USUAL: Self = Self {
+    /// While the caches of work on hundreds of KB still fill.
+    const FILLING: Self = Self {
         warmup_cycles: 400_000.0,
         measure_cycles: 1_000_000.0,
         warmup_uops: [10_000.0, 200_000.0],
         measure_uops: [20_000.0, 1_000_000.0],
+        settles: false,
     };
 
     /// For the article's benchmarks on this processor. A connection's buffers, tasks and stacks are some
@@ -35,18 +40,19 @@ impl Length {
     pub fn of_benchmarks(preset: &Preset) -> Self {
         match preset.memory.outer.last().is_some_and(|last| last.bytes >= HOLDS_ALL_BYTES) {
             true => Self::STEADY,
-            false => Self::USUAL,
+            false => Self::FILLING,
         }
     }
 
     /// For work that goes on for long: the caches hold what they ever will. Threads with data in common
     /// fill them for each other, so measured before that two of them may do more than twice the work of
-    /// one (chat on zen4: 2.5 times, and 1.56 with full caches).
+    /// one.
     pub const STEADY: Self = Self {
         warmup_cycles: 4_000_000.0,
         measure_cycles: 1_500_000.0,
         warmup_uops: [10_000.0, 1_000_000.0],
         measure_uops: [20_000.0, 500_000.0],
+        settles: true,
     };
 }
 
@@ -67,9 +73,11 @@ pub fn speed(preset: &Preset, profile: &Profile, options: &Options) -> Result<f6
 pub fn fitted(length: Length, options: &Options, speeds: impl Iterator<Item = f64>) -> Options {
     let slowest = speeds.fold(f64::INFINITY, f64::min);
     let uops = |cycles: f64, [low, high]: [f64; 2]| (cycles * slowest).clamp(low, high) as u64;
+    let measure_uops = uops(length.measure_cycles, length.measure_uops);
     Options {
         warmup_uops: uops(length.warmup_cycles, length.warmup_uops),
-        measure_uops: uops(length.measure_cycles, length.measure_uops),
+        measure_uops,
+        settle_uops: if length.settles { SETTLE * measure_uops } else { 0 },
         ..*options
     }
 }
@@ -81,7 +89,7 @@ mod tests {
     #[test]
     fn the_slowest_thread_decides_within_bounds() {
         let of = |speeds: &[f64]| {
-            let options = fitted(Length::USUAL, &Options::default(), speeds.iter().copied());
+            let options = fitted(Length::FILLING, &Options::default(), speeds.iter().copied());
             (options.warmup_uops, options.measure_uops)
         };
         assert_eq!(of(&[2.0, 3.0]), (200_000, 1_000_000));

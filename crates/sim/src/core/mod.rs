@@ -5,7 +5,6 @@
 //! [`uop::Uop`]s per thread go in; an [`outcome::Outcome`] with speeds, a stack of cycles per thread
 //! and the occupancy of every resource comes out.
 
-pub mod accuracy;
 pub mod alone_and_together;
 pub mod engine;
 pub mod experiments;

@@ -88,7 +88,7 @@ pub struct ThreadOutcome {
 }
 
 /// A whole run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// Cycles of the measurement, the same for every thread.
     pub cycles: u64,
@@ -98,6 +98,8 @@ pub struct Outcome {
     pub resources: Vec<(String, u16)>,
     /// One entry per hardware thread, halted ones included.
     pub threads: Vec<ThreadOutcome>,
+    /// Two standard errors of the least known speed, as a share of it; `None` where the length was given.
+    pub speed_error: Option<f64>,
     /// Cycles executed from the start, warm-up included.
     pub total_cycles: u64,
     /// Micro-operations retired from the start by all threads, warm-up included.

@@ -32,6 +32,8 @@ pub struct ThreadInput<'stream> {
     pub page_bytes: u64,
     /// Where its data pages lie.
     pub placement: Placement,
+    /// After so many micro-operations its work begins again.
+    pub round_uops: u64,
 }
 
 impl<'stream> ThreadInput<'stream> {
@@ -43,6 +45,7 @@ impl<'stream> ThreadInput<'stream> {
             code_space: u32::from(space),
             page_bytes: 4096,
             placement: Placement::Random,
+            round_uops: 1,
         }
     }
 
@@ -54,6 +57,7 @@ impl<'stream> ThreadInput<'stream> {
             code_space: 0,
             page_bytes: 4096,
             placement: Placement::Random,
+            round_uops: 1,
         }
     }
 }
@@ -66,6 +70,9 @@ pub struct Options {
     pub warmup_uops: u64,
     /// Measurement ends when every thread has retired this many more.
     pub measure_uops: u64,
+    /// Above 0: measurement goes on until every thread has done a round of its work and its speed is
+    /// known to a hundredth, but not for that once every thread has retired this many.
+    pub settle_uops: u64,
     /// Names the page map.
     pub seed: u64,
     /// A run that takes more cycles than this is stuck.
@@ -79,6 +86,7 @@ impl Default for Options {
         Self {
             warmup_uops: 200_000,
             measure_uops: 1_000_000,
+            settle_uops: 0,
             seed: 1,
             cycle_bound: 2_000_000_000,
             idle_skip: true,

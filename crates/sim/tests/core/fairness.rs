@@ -3,12 +3,16 @@
 use crate::kernels::*;
 use coretwin_sim::core::outcome::Component;
 use coretwin_sim::core::preset::{Policy, Sharing};
-use coretwin_sim::core::profile::Profile;
+use coretwin_sim::core::profile::{Profile, Sieve, Work};
 use coretwin_sim::core::{
-    Class, Effect, Options, Preset, Stretch, ThreadInput, Uop, compare, simulate,
+    Class, Effect, Length, Options, Preset, Stretch, ThreadInput, Uop, compare, length, simulate,
     simulate_stretches,
 };
 use proptest::prelude::*;
+
+fn profile(name: &str) -> Profile {
+    Profile::named(name).expect("a built-in profile")
+}
 
 #[test]
 fn every_slot_is_accounted_for() {
@@ -20,6 +24,36 @@ fn every_slot_is_accounted_for() {
             assert!(thread.slots[0].abs_diff(thread.uops) < 600, "base is what was renamed");
         }
     }
+}
+
+#[test]
+fn a_measurement_covers_a_round_and_ends_when_speeds_are_known() {
+    let preset = preset("zen4");
+    let sieve = Profile { work: Work::Sieve(Sieve { table_bytes: 20_000 }), ..profile("sieve") };
+    let both = vec![sieve.input(&preset, 1, 0), profile("gzip").input(&preset, 1, 0)];
+    let options = Options { settle_uops: 2_000_000, ..options(20_000) };
+    let found = simulate(&preset, both, &options).expect("the run ends");
+    assert!(found.threads[0].uops >= sieve.round_uops(&preset), "{}", found.threads[0].uops);
+    let error = found.speed_error.expect("no length was given");
+    assert!(error <= 0.01 && error > 0.0, "{error}");
+    let known = simulate(&preset, vec![profile("gzip").input(&preset, 1, 0)], &options);
+    let uops = known.expect("the run ends").threads[0].uops;
+    assert!((20_000..1_000_000).contains(&uops), "it went on while nothing was new: {uops}");
+}
+
+/// Cold caches that each of two threads fills for the other: no core does the work of more than two.
+#[test]
+fn a_yield_that_cannot_be_is_told_with_its_cause() {
+    let (preset, chat) = (preset("zen4"), profile("chat"));
+    let input = |copy: usize| chat.input(&preset, 1, copy as u16);
+    let cold = Options { warmup_uops: 40_000, measure_uops: 100_000, ..Options::default() };
+    let found = compare(&preset, 2, &input, &cold).expect("the runs end");
+    let (_, component) = found.too_good().expect("a warning");
+    assert!(found.throughput() > 2.0 && component == Component::Memory, "{component:?}");
+    let speed = length::speed(&preset, &chat, &cold).expect("the run ends");
+    let steady = length::fitted(Length::STEADY, &Options::default(), [speed].into_iter());
+    let found = compare(&preset, 2, &input, &steady).expect("the runs end");
+    assert!(found.too_good().is_none() && found.throughput() < 1.9, "{}", found.throughput());
 }
 
 #[test]
@@ -136,8 +170,7 @@ proptest! {
 /// The chain of additions keeps most of Golden Cove's scheduler: what it leaves decides.
 #[test]
 fn more_reserve_in_golden_cove_never_slows_what_a_chain_clogs() {
-    let victim = Profile::named("stack-alias-64k").expect("a built-in profile");
-    let hog = Profile::named("fadd-chain").expect("a built-in profile");
+    let [victim, hog] = ["stack-alias-64k", "fadd-chain"].map(profile);
     let speed = |reserve| {
         let mut preset = preset("golden-cove");
         preset.schedulers[0].resource.policy = Policy::Watermark { reserve };

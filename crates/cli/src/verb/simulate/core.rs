@@ -8,12 +8,12 @@ use anyhow::{Context, Result};
 use coretwin_base::origin::Origin;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::core_run::{
-    CoreAccuracy, CoreEnhancement, CoreNote, CoreSievePages,
+    CoreAccuracy, CoreEnhancement, CoreNote, CorePublished, CoreSievePages,
 };
 use coretwin_base::suggest;
 use coretwin_lab::simulated_core::{self, Cache, Request};
 use coretwin_report::topology::beside;
-use coretwin_sim::core::accuracy;
+use coretwin_sim::core::experiments::published;
 use coretwin_sim::core::length::Length;
 use coretwin_sim::core::profile::{self, Profile};
 use coretwin_sim::core::{Options, Preset, preset};
@@ -33,6 +33,7 @@ Examples:
   coretwin simulate core --preset ./mine.toml --thread ./mine-work.toml
   coretwin simulate core --experiment sieve-pages
   coretwin simulate core --experiment note
+  coretwin simulate core --experiment published
   coretwin simulate core --list
 
 Speeds are uops (micro-operations) per cycle. A slowdown is a thread's time beside its siblings over \
@@ -54,12 +55,13 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000),
           conflicts_with_all = ["matrix", "experiment"])]
     seeds: u32,
-    /// Uops each thread retires at least while measured [default: for the slowest thread's
-    /// million cycles, 20,000 to 1,000,000]
+    /// Uops each thread retires at least while measured [default: those of the slowest thread's 1.5
+    /// million cycles, 20,000 to 500,000, and on until each has done a round of its work and its speed is
+    /// known to 1 %]
     #[arg(long, value_parser = clap::value_parser!(u64).range(1000..=1_000_000_000))]
     uops: Option<u64>,
-    /// Uops each thread retires before measurement begins [default: a fifth of --uops, or for the
-    /// slowest thread's 400,000 cycles]
+    /// Uops each thread retires before measurement begins [default: a fifth of --uops, or those of the
+    /// slowest thread's 4 million cycles, up to 1,000,000: caches are warm]
     #[arg(long, requires = "uops", value_parser = clap::value_parser!(u64).range(0..=1_000_000_000))]
     warmup: Option<u64>,
     /// Longest run, in cycles; one that takes more is given up, with what waits on what
@@ -101,7 +103,7 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         measure_uops,
         seed: args.seed,
         cycle_bound: args.cycles_max.unwrap_or(Options::default().cycle_bound),
-        idle_skip: true,
+        ..Options::default()
     };
     if let Some(name) = &args.experiment {
         fixed_length(name, args)?;
@@ -119,14 +121,15 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     if args.json {
         out::json(&Predicted::new(&run))?;
     } else {
-        told(&coretwin_report::core_run_text(&run, out::page(usize::MAX)))?;
+        told(&coretwin_report::core_run_text(&run, &published::known(), out::page(usize::MAX)))?;
     }
     Ok(DONE)
 }
 
 /// Refuses lengths for an experiment that has its own: it would ignore them.
 fn fixed_length(name: &str, args: &Args) -> Result<()> {
-    let own = [simulated_core::NOTE.0, simulated_core::SIEVE_PAGES.0].contains(&name);
+    let own = [simulated_core::NOTE, simulated_core::PUBLISHED, simulated_core::SIEVE_PAGES];
+    let own = own.iter().any(|(own, _)| *own == name);
     let given = [("--uops", args.uops.is_some()), ("--cycles-max", args.cycles_max.is_some())];
     match given.iter().find(|(_, given)| *given && own) {
         None => Ok(()),
@@ -149,17 +152,25 @@ fn experiment(name: &str, preset: &Preset, options: &Options, json: bool) -> Res
         .contains(&simulated_core::NOTE.0)
         .then(|| with_bar(|done| simulated_core::note(options.seed, done)))
         .transpose()?;
+    let published = chosen
+        .contains(&simulated_core::PUBLISHED.0)
+        .then(|| with_bar(|done| simulated_core::published(options.seed, |_| true, done)))
+        .transpose()?;
     let pages = chosen
         .contains(&simulated_core::SIEVE_PAGES.0)
         .then(|| simulated_core::sieve_pages(preset, options.seed))
         .transpose()?;
     if json {
-        let experiments = Experiments { enhancements, note, sieve_pages: pages };
+        let experiments = Experiments { enhancements, note, published, sieve_pages: pages };
         out::json(&Predicted::new(&experiments))?;
     } else {
         told(&coretwin_report::core_enhancements_text(&enhancements))?;
         if let Some(note) = &note {
             out::text(&coretwin_report::core_note_text(note))?;
+        }
+        if let Some(found) = &published {
+            let score = published::score(&found.rows);
+            out::text(&coretwin_report::core_published_text(found, &score))?;
         }
         if let Some(pages) = &pages {
             out::text(&coretwin_report::core_sieve_pages_text(pages))?;
@@ -171,7 +182,7 @@ fn experiment(name: &str, preset: &Preset, options: &Options, json: bool) -> Res
 /// Prints a text behind what is known of the model's error.
 fn told(text: &str) -> Result<()> {
     let mut known = String::new();
-    beside(&mut known, "", &accuracy::known().to_string(), out::page(usize::MAX));
+    beside(&mut known, "", &published::known().to_string(), out::page(usize::MAX));
     out::text(&(known + text))
 }
 
@@ -185,7 +196,7 @@ struct Predicted<'a, Record> {
 
 impl<'a, Record> Predicted<'a, Record> {
     fn new(record: &'a Record) -> Self {
-        Self { origin: Origin::Simulated, known_error: accuracy::known(), record }
+        Self { origin: Origin::Simulated, known_error: published::known(), record }
     }
 }
 
@@ -194,6 +205,8 @@ struct Experiments {
     enhancements: Vec<CoreEnhancement>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<CoreNote>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    published: Option<CorePublished>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sieve_pages: Option<CoreSievePages>,
 }
@@ -209,7 +222,7 @@ fn matrix(args: &Args, preset: &Preset, profiles: Vec<Profile>, options: &Option
         (Some(folder), _) => Some(Cache::at(folder.clone())),
         (None, _) => Cache::of_user(),
     };
-    let length = args.uops.is_none().then_some(Length::USUAL);
+    let length = args.uops.is_none().then_some(Length::STEADY);
     let cache = cache.as_ref();
     let matrix =
         with_bar(|done| simulated_core::matrix(preset, &profiles, options, length, cache, done))?;

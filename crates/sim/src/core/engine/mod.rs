@@ -165,7 +165,7 @@ impl<'stream> Core<'stream> {
         });
         let code_line_bytes =
             preset.front_end.uop_cache.map_or(preset.memory.line_bytes, |cache| cache.code_bytes);
-        let threads = inputs.into_iter().map(|input| Thread::new(input.stream, preset));
+        let threads = inputs.into_iter().map(|input| Thread::new(input, preset));
         let mut core = Self {
             tables: Tables::new(preset, ticks_per_cycle),
             ticks_per_cycle,

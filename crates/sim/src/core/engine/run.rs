@@ -14,6 +14,13 @@ const PATIENCE_CYCLES: u64 = 4_000_000;
 /// How often that is looked at.
 const LOOK_EVERY_CYCLES: u64 = 65_536;
 
+/// A measurement that ends when speeds are known is cut into batches of a tenth of its least length.
+const BATCHES: u64 = 10;
+/// A speed is known when two standard errors of its batches' mean are no more than this share of it.
+const KNOWN: f64 = 0.01;
+/// A longer round of work is not waited for.
+const ROUND_UOPS_MAX: u64 = 1 << 25;
+
 /// Runs the threads on one core, and measures all of them over the same cycles.
 ///
 /// Threads beyond the preset's ways are an error of the caller; missing ones are halted.
@@ -34,9 +41,8 @@ pub fn simulate(
     core.run(options)?;
     core.begin_measurement();
     let (start, uops) = (core.cycle, core.uops());
-    core.aim(options.measure_uops);
-    core.run(options)?;
-    Ok(core.outcome(start, &uops))
+    let speed_error = core.measure(options)?;
+    Ok(Outcome { speed_error, ..core.outcome(start, &uops) })
 }
 
 /// A stretch of a thread's work: what it retires before, and while it is measured.
@@ -93,7 +99,65 @@ pub fn simulate_stretches(
     Ok(speeds)
 }
 
+/// What the batches of a thread's measurement say of its speed.
+#[derive(Clone, Copy, Default)]
+struct Batches {
+    sum: f64,
+    squares: f64,
+}
+
+impl Batches {
+    fn add(&mut self, speed: f64) {
+        self.sum += speed;
+        self.squares += speed * speed;
+    }
+
+    /// Two standard errors of the mean of so many, as a share of it.
+    fn error(self, count: u64) -> f64 {
+        let count = count as f64;
+        let mean = self.sum / count;
+        let variance = (self.squares / count - mean * mean).max(0.0) / (count - 1.0);
+        if mean > 0.0 { 2.0 * variance.sqrt() / mean } else { 0.0 }
+    }
+}
+
 impl Core<'_> {
+    /// Runs the measurement: for its length, or until every thread has done a round of its work and its
+    /// speed is known. Gives the error of the least known. A thread whose round takes as long as the least
+    /// length is known when the round is done, its phases being no draws.
+    fn measure(&mut self, options: &Options) -> Result<Option<f64>, Box<Stuck>> {
+        if options.settle_uops == 0 {
+            self.aim(options.measure_uops);
+            self.run(options)?;
+            return Ok(None);
+        }
+        let start = self.uops();
+        let mut batches = [Batches::default(); MAX_THREADS];
+        for count in 1.. {
+            let (cycle, before) = (self.cycle, self.uops());
+            self.aim((options.measure_uops / BATCHES).max(1));
+            self.run(options)?;
+            let cycles = (self.cycle - cycle).max(1) as f64;
+            for (thread, batch) in batches.iter_mut().enumerate().take(self.ways) {
+                batch.add((self.threads[thread].uops - before[thread]) as f64 / cycles);
+            }
+            let whole = self.threads.iter().zip(&start).all(|(thread, start)| {
+                let waited_for = thread.round_uops <= ROUND_UOPS_MAX && thread.target > 0;
+                !waited_for || thread.uops - start >= thread.round_uops
+            });
+            if count < BATCHES || !whole {
+                continue;
+            }
+            let drawn = self.threads.iter().zip(batches);
+            let drawn = drawn.filter(|(thread, _)| thread.round_uops < options.measure_uops);
+            let error = drawn.map(|(_, batch)| batch.error(count)).fold(0.0, f64::max);
+            if error <= KNOWN || count * options.measure_uops / BATCHES >= options.settle_uops {
+                return Ok(Some(error));
+            }
+        }
+        Ok(None)
+    }
+
     /// Sets every thread's target this much further.
     fn aim(&mut self, uops: u64) {
         self.unfinished = 0;
@@ -222,6 +286,7 @@ impl Core<'_> {
             width: self.preset.rename.width,
             resources: self.resources(),
             threads: threads.collect(),
+            speed_error: None,
             total_cycles: self.cycle,
             total_uops: self.threads.iter().map(|thread| thread.uops).sum(),
         };

@@ -1,7 +1,7 @@
 //! What belongs to one hardware thread: its queue, its part of the window, its stores.
 
 use super::{MAX_STORES, NEVER, Preset, QUEUE, WINDOW};
-use crate::core::{Class, Component, Counts, Effect, Stream, Uop};
+use crate::core::{Class, Component, Counts, Effect, Stream, ThreadInput, Uop};
 
 /// Micro-operations taken from the stream at a time.
 const BATCH: usize = 128;
@@ -86,6 +86,7 @@ pub(super) struct Spin {
 
 pub(super) struct Thread<'stream> {
     pub(super) stream: Option<Box<dyn Stream + 'stream>>,
+    pub(super) round_uops: u64,
     batch: Box<[Uop; BATCH]>,
     next_in_batch: usize,
     pub(super) spin: Option<Spin>,
@@ -145,14 +146,15 @@ pub(super) struct Thread<'stream> {
 }
 
 impl<'stream> Thread<'stream> {
-    pub(super) fn new(stream: Option<Box<dyn Stream + 'stream>>, preset: &Preset) -> Self {
+    pub(super) fn new(input: ThreadInput<'stream>, preset: &Preset) -> Self {
         let mask = |entries: u16| u64::from(entries.next_power_of_two()) - 1;
         // A word of the map of those that are ready is not shared by two turns of the ring.
         let window_mask = mask(preset.reorder_buffer.entries).max(63);
         let queue_mask = mask(preset.front_end.uop_queue.entries);
         let nothing = Uop::new(Class::Nop, 0);
         Self {
-            stream,
+            stream: input.stream,
+            round_uops: input.round_uops,
             batch: Box::new([nothing; BATCH]),
             next_in_batch: BATCH,
             spin: None,

@@ -64,7 +64,7 @@ pub fn run(preset: &Preset, seed: u64, count: u64) -> Result<CoreSievePages> {
         .map(|seed| (seed, misses(Placement::Random, seed)))
         .collect();
     maps.sort_by_key(|(seed, misses)| (std::cmp::Reverse(*misses), *seed));
-    let cycles = |placement, seed| cycles(preset, &profile, accesses.len(), placement, seed);
+    let cycles = |placement, seed| cycles(preset, &profile, placement, seed);
     let (worst, best) = (maps[0], maps[maps.len() - 1]);
     let known = [
         (best.1, cycles(Placement::Random, best.0)?),
@@ -106,14 +106,8 @@ fn misses(preset: &Preset, accesses: &[Access], placement: Placement, seed: u64)
 }
 
 /// Cycles of one sieve in the event-driven core.
-fn cycles(
-    preset: &Preset,
-    profile: &Profile,
-    accesses: usize,
-    placement: Placement,
-    seed: u64,
-) -> Result<f64> {
-    let uops = profile.round_uops(preset, accesses);
+fn cycles(preset: &Preset, profile: &Profile, placement: Placement, seed: u64) -> Result<f64> {
+    let uops = profile.round_uops(preset);
     let options = Options { warmup_uops: uops / 8, measure_uops: uops, seed, ..Options::default() };
     let mut input = profile.input(preset, seed, 0);
     input.placement = placement;

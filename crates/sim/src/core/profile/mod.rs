@@ -67,12 +67,11 @@ impl Profile {
         }
     }
 
-    /// Micro-operations of one round: of the whole sieve with so many accesses, of a body, or of
-    /// all phases.
-    pub fn round_uops(&self, preset: &Preset, sieve_accesses: usize) -> u64 {
+    /// Micro-operations of one round: of the whole sieve, of a body, or of all phases.
+    pub fn round_uops(&self, preset: &Preset) -> u64 {
         let fused = preset.fuses_compare_and_branch;
         match &self.work {
-            Work::Sieve(sieve) => sieve.round_uops(fused, sieve_accesses as u64),
+            Work::Sieve(sieve) => sieve.round_uops(fused),
             Work::Body(body) => body.uops(fused) as u64,
             Work::Statistical(phases) => phases.iter().map(|phase| phase.uops).sum(),
         }
@@ -99,6 +98,7 @@ impl Profile {
             code_space: number("code", 0),
             page_bytes: self.page_bytes,
             placement: self.placement,
+            round_uops: self.round_uops(preset),
         }
     }
 }

@@ -44,10 +44,10 @@ impl Sieve {
         std::iter::from_fn(move || walk.step())
     }
 
-    /// Micro-operations of a sieve with so many accesses: each takes the access, the index and a
-    /// test, and every look or count something more.
-    pub(super) fn round_uops(self, fused: bool, accesses: u64) -> u64 {
-        let size = u64::from(self.table_bytes);
+    /// Micro-operations of a whole sieve: each access takes itself, the index and a test, and every look
+    /// or count something more.
+    pub(super) fn round_uops(self, fused: bool) -> u64 {
+        let (size, accesses) = (u64::from(self.table_bytes), self.accesses().count() as u64);
         let test = if fused { 1 } else { 2 };
         accesses * (2 + test) + (size - 2) * test + size
     }
