@@ -39,7 +39,7 @@ impl Length {
     /// comes from memory anew, and caches that are still filling are the nearer thing.
     pub fn of_benchmarks(preset: &Preset) -> Self {
         match preset.memory.outer.last().is_some_and(|last| last.bytes >= HOLDS_ALL_BYTES) {
-            true => Self::STEADY,
+            true => Self { settles: false, ..Self::STEADY },
             false => Self::FILLING,
         }
     }
