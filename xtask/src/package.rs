@@ -102,14 +102,14 @@ fn build(root: &Path, folder: &Path) -> Result<PathBuf> {
     run_in(
         root,
         Command::new("cargo")
-            .args(["build", "--release", "--locked", "--target", target])
+            .args(["build", "--profile", "dist", "--locked", "--target", target])
             .args(["--package", "coretwin", "--bins"])
             .args(crate::FEATURES)
             .env("CARGO_TARGET_DIR", &built)
             // Between flags stands a separator that no path has, as a space is one that paths have.
             .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}")),
     )?;
-    Ok(built.join(target).join("release"))
+    Ok(built.join(target).join("dist"))
 }
 
 /// Puts everything in its place below `usr`.

@@ -1,4 +1,5 @@
-//! How fast the core simulates: `cargo bench -p coretwin-sim --bench core [PRESET …]`.
+//! How fast the core simulates: `cargo bench -p coretwin-sim --bench core [PRESET …]`; with
+//! `-- --against FILE`, this benchmark of another version (`cargo bench --no-run` there), by turns with it.
 //!
 //! Micro-operations per second of CPU time, over all pairs of the profiles, and how that changes
 //! with threads and with the footprint. The yardstick in the same run is a dependent chain of
@@ -32,8 +33,12 @@ const PROFILES: &[&str] = &[
 const UOPS: u64 = 100_000;
 
 fn main() {
-    let named: Vec<String> =
-        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let mut named: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| *word == "--against" || !word.starts_with('-'))
+        .collect();
+    let against = named.iter().position(|word| word == "--against");
+    let against = against.and_then(|place| named.drain(place..).nth(1));
     let presets = if named.is_empty() {
         ["p4-northwood", "westmere", "golden-cove", "zen4"].map(str::to_owned).to_vec()
     } else {
@@ -46,7 +51,13 @@ fn main() {
             println!("{name}: no such preset");
             continue;
         };
-        matrix(&preset, yardstick);
+        let rate = matrix(&preset, yardstick);
+        if let Some(other) = against.as_deref().and_then(|file| rate_of(file, name)) {
+            println!("  {:.2} times the other version's {other:.1} M uops/s", rate / other);
+        }
+    }
+    if against.is_some() {
+        return;
     }
     let Some(preset) = Preset::named("power9-smt4") else { return };
     println!("\ngrowth with threads (perl-loop on {}):", preset.name);
@@ -63,8 +74,15 @@ fn main() {
     }
 }
 
-/// All pairs of the profiles on one preset.
-fn matrix(preset: &Preset, yardstick: f64) {
+/// What another version's benchmark gives for a preset, in millions of uops per CPU second.
+fn rate_of(file: &str, preset: &str) -> Option<f64> {
+    let output = std::process::Command::new(file).args([preset, "--against"]).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    text.split(" M uops/s (").next()?.rsplit(' ').next()?.parse().ok()
+}
+
+/// All pairs of the profiles on one preset; gives millions of uops per CPU second.
+fn matrix(preset: &Preset, yardstick: f64) -> f64 {
     let profiles: Vec<Profile> = PROFILES.iter().filter_map(|name| Profile::named(name)).collect();
     let (mut seconds, mut uops, mut cycles) = (0.0, 0, 0);
     let mut rates: Vec<(f64, String)> = Vec::new();
@@ -97,6 +115,7 @@ fn matrix(preset: &Preset, yardstick: f64) {
     let named = |place: usize| format!("{:.1} ({})", rates[place].0, rates[place].1);
     let last = rates.len() - 1;
     println!("  slowest {}, median {}, fastest {}", named(0), named(last / 2), named(last));
+    rate
 }
 
 fn run(preset: &Preset, inputs: Vec<ThreadInput<'_>>) -> (Outcome, f64) {

@@ -140,13 +140,16 @@ impl Core<'_> {
         if self.awake_count < 2 || state.ready_count == 0 {
             return false;
         }
+        let siblings = (0..self.ways).filter(|other| *other != thread);
+        let taken = siblings.fold(0, |ports, other| ports | self.taken_ports[other % MAX_THREADS]);
+        if taken == 0 {
+            return false;
+        }
         let mut cursor = Cursor::at(state);
         if !cursor.advance(state, 0) {
             return false;
         }
         let group = usize::from(state.slots[cursor.slot % WINDOW].group);
-        let siblings = (0..self.ways).filter(|other| *other != thread);
-        let taken = siblings.fold(0, |ports, other| ports | self.taken_ports[other % MAX_THREADS]);
         self.tables.group_ports[group % Class::COUNT] & taken != 0
     }
 
@@ -173,7 +176,7 @@ impl Core<'_> {
     #[inline(always)]
     fn busy_units(&self, tick: u64) -> u16 {
         let mut busy = 0;
-        let mut units = self.tables.single_units;
+        let mut units = if self.units_free_at > tick { self.tables.single_units } else { 0 };
         while units != 0 {
             let group = units.trailing_zeros() as usize % 16;
             busy |= u16::from(self.unit_free_at[group] > tick) << group;
@@ -202,6 +205,7 @@ impl Core<'_> {
         let interval = self.tables.interval[class as usize];
         if interval != 0 {
             self.unit_free_at[group] = tick + interval;
+            self.units_free_at = self.units_free_at.max(tick + interval);
         }
         self.pools.give(usize::from(self.tables.scheduler[class as usize]), thread, 1);
         let state = &mut self.threads[thread];

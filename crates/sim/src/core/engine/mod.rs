@@ -76,6 +76,8 @@ struct Core<'stream> {
     block_bits: u32,
     wheel: Wheel,
     unit_free_at: [u64; 16],
+    /// When all of them are free.
+    units_free_at: u64,
     /// Ports that each thread took in this cycle.
     taken_ports: [u16; MAX_THREADS],
     stamp: u32,
@@ -188,6 +190,7 @@ impl<'stream> Core<'stream> {
             },
             wheel: Wheel::new(),
             unit_free_at: [0; 16],
+            units_free_at: 0,
             taken_ports: [0; MAX_THREADS],
             stamp: 0,
             owners: [None; lock::LOCKS],
