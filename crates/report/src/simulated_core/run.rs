@@ -45,7 +45,7 @@ fn speeds(out: &mut String, run: &CoreRun, known: &CoreAccuracy, page: usize) {
     let width = width.max("profile".len());
     let _ = write!(out, "   {:width$}     alone", "profile");
     if shared {
-        let _ = write!(out, "    beside  slowdown  where it lies  by the formula");
+        let _ = write!(out, "    beside  slowdown  by the formula");
         if run.spread.is_some() {
             let _ = write!(out, "  over seeds");
         }
@@ -58,8 +58,7 @@ fn speeds(out: &mut String, run: &CoreRun, known: &CoreAccuracy, page: usize) {
             let formula = thread
                 .slowdown_by_formula
                 .map_or_else(|| number::NONE.to_owned(), |slowdown| format!("{slowdown:.3}"));
-            let [low, high] = known.slowdown(thread.slowdown);
-            let _ = write!(out, "  {low:4.2} to {high:4.2}  {formula:>15}");
+            let _ = write!(out, "  {formula:>14}");
             if let Some([low, high]) = run.spread.as_ref().and_then(|s| s.slowdown.get(index)) {
                 let _ = write!(out, "  {low:.3} to {high:.3}");
             }
@@ -71,23 +70,31 @@ fn speeds(out: &mut String, run: &CoreRun, known: &CoreAccuracy, page: usize) {
             "throughput {:.3} of one thread's (sum of speeds relative to alone), mean slowdown {:.3}",
             run.throughput, run.antt
         );
-        let [lowest, highest] = known.throughput(run.throughput, run.threads.len());
         if let Some(spread) = &run.spread {
             let [low, high] = spread.throughput;
             let _ = write!(text, "; over {} seeds {low:.3} to {high:.3}", spread.seeds);
         }
         out.push('\n');
         sentence(out, &text, page);
-        let here = known.presets.iter().any(|preset| *preset == run.preset);
-        let lies = format!(
-            "it lies from {lowest:.2} to {highest:.2}, as far off as the worst of {} published rows, which are on {}{}",
-            known.rows,
-            known.presets.join(", "),
-            if here { "" } else { " and none of them here" },
-        );
-        sentence(out, &lies, page);
+        sentence(out, &lies(run, known), page);
         too_good(out, run, page);
     }
+}
+
+/// Where slowdowns and throughput lie, as far as published figures tell.
+fn lies(run: &CoreRun, known: &CoreAccuracy) -> String {
+    let words = |[low, high]: [f64; 2]| format!("{low:.2} to {high:.2}");
+    let slowdowns = run.threads.iter().map(|thread| words(known.slowdown(thread.slowdown)));
+    let slowdowns: Vec<String> = slowdowns.collect();
+    let elsewhere = if known.presets.contains(&run.preset) { "" } else { " and none of them here" };
+    format!(
+        "where they lie: slowdowns {}, throughput {}: as far off as the worst of {} published rows, which are \
+         on {}{elsewhere}",
+        slowdowns.join(" and "),
+        words(known.throughput(run.throughput, run.threads.len())),
+        known.rows,
+        known.presets.join(", "),
+    )
 }
 
 /// A warning of a throughput that cannot be, with what made it so.
