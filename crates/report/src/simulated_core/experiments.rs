@@ -4,8 +4,7 @@
 use crate::number;
 use crate::words::{clean, paragraph};
 use coretwin_base::simulation::core_run::{
-    CoreAccuracy, CoreEnhancement, CoreMatrix, CoreNote, CorePublished, CorePublishedRow,
-    CoreSievePages,
+    CoreEnhancement, CoreMatrix, CoreNote, CorePublished, CorePublishedRow, CoreSievePages,
 };
 use std::fmt::Write;
 
@@ -149,9 +148,9 @@ fn too_good(matrix: &CoreMatrix) -> String {
 
 /// Published pairs for a terminal, the greatest miss first.
 #[must_use]
-pub fn core_published_text(found: &CorePublished, score: &CoreAccuracy) -> String {
+pub fn core_published_text(found: &CorePublished) -> String {
     let mut out = format!(
-        "{score}\n\nyield of a pair on a core, seed {}; the constant is the median of all other rows\n",
+        "yield of a pair on a core, seed {}; the constant is the median of all other rows\n",
         found.seed
     );
     let width = found.rows.iter().map(|row| row.what.chars().count()).max().unwrap_or(0);
@@ -281,15 +280,7 @@ pub fn core_note_text(note: &CoreNote) -> String {
             clean(&note.fitted_to_single_threads)
         ),
     );
-    let kinds = note.machines.iter().flat_map(|machine| machine.predicted.iter().skip(1));
-    let kinds = kinds.map(|predicted| predicted.slowdown);
-    let [least, most] = [kinds.clone().fold(f64::INFINITY, f64::min), kinds.fold(0.0, f64::max)];
-    paragraph(
-        &mut out,
-        &format!(
-            "All of them hang on the kind of data, which alone moves them from {least:.2} to {most:.2}."
-        ),
-    );
+    kinds_of_data(&mut out, note);
     out.push_str("\nwhat the predictions hang on, one thing changed at a time\n");
     let width = note.sensitivity.iter().map(|change| change.change.chars().count()).max();
     let width = width.unwrap_or(0);
@@ -310,4 +301,17 @@ pub fn core_note_text(note: &CoreNote) -> String {
         let _ = writeln!(out, "  {:14} {}", clean(&machine.preset), clean(&machine.source));
     }
     out
+}
+
+/// How far the kind of data alone moves the predictions.
+fn kinds_of_data(out: &mut String, note: &CoreNote) {
+    let kinds = note.machines.iter().flat_map(|machine| machine.predicted.iter().skip(1));
+    let kinds = kinds.map(|predicted| predicted.slowdown);
+    let [least, most] = [kinds.clone().fold(f64::INFINITY, f64::min), kinds.fold(0.0, f64::max)];
+    paragraph(
+        out,
+        &format!(
+            "All of them hang on the kind of data, which alone moves them from {least:.2} to {most:.2}."
+        ),
+    );
 }

@@ -121,7 +121,8 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     if args.json {
         out::json(&Predicted::new(&run))?;
     } else {
-        told(&coretwin_report::core_run_text(&run, &published::known(), out::page(usize::MAX)))?;
+        let known = published::known();
+        told(&known, &coretwin_report::core_run_text(&run, &known, out::page(usize::MAX)))?;
     }
     Ok(DONE)
 }
@@ -164,13 +165,14 @@ fn experiment(name: &str, preset: &Preset, options: &Options, json: bool) -> Res
         let experiments = Experiments { enhancements, note, published, sieve_pages: pages };
         out::json(&Predicted::new(&experiments))?;
     } else {
-        told(&coretwin_report::core_enhancements_text(&enhancements))?;
+        let known =
+            published.as_ref().map_or_else(published::known, |found| published::score(&found.rows));
+        told(&known, &coretwin_report::core_enhancements_text(&enhancements))?;
         if let Some(note) = &note {
             out::text(&coretwin_report::core_note_text(note))?;
         }
         if let Some(found) = &published {
-            let score = published::score(&found.rows);
-            out::text(&coretwin_report::core_published_text(found, &score))?;
+            out::text(&coretwin_report::core_published_text(found))?;
         }
         if let Some(pages) = &pages {
             out::text(&coretwin_report::core_sieve_pages_text(pages))?;
@@ -180,10 +182,10 @@ fn experiment(name: &str, preset: &Preset, options: &Options, json: bool) -> Res
 }
 
 /// Prints a text behind what is known of the model's error.
-fn told(text: &str) -> Result<()> {
-    let mut known = String::new();
-    beside(&mut known, "", &published::known().to_string(), out::page(usize::MAX));
-    out::text(&(known + text))
+fn told(known: &CoreAccuracy, text: &str) -> Result<()> {
+    let mut head = String::new();
+    beside(&mut head, "", &known.to_string(), out::page(usize::MAX));
+    out::text(&(head + text))
 }
 
 #[derive(serde::Serialize)]
@@ -229,7 +231,7 @@ fn matrix(args: &Args, preset: &Preset, profiles: Vec<Profile>, options: &Option
     if args.json {
         out::json(&Predicted::new(&matrix))?;
     } else {
-        told(&coretwin_report::core_matrix_text(&matrix))?;
+        told(&published::known(), &coretwin_report::core_matrix_text(&matrix))?;
     }
     Ok(DONE)
 }
