@@ -201,15 +201,29 @@ pub struct CorePublished {
     pub seed: u64,
 }
 
+/// What was measured beside itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CorePublishedKind {
+    /// Programs that compute.
+    Programs,
+    Service,
+    /// One chain of dependent operations: two of them hardly meet, so no model can miss their yield of 2.
+    Chain,
+}
+
 /// One published yield.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CorePublishedRow {
     /// What was run.
     pub what: String,
+    pub kind: CorePublishedKind,
     /// Name of the preset nearest to its processor.
     pub preset: String,
     /// The profiles that stand for it, every pair of them; none where there are none.
     pub profiles: Vec<String>,
+    /// Whether they are of other programs than the one that was measured.
+    pub stand_in: bool,
     /// The yield that was measured.
     pub measured: f64,
     /// The model's, with nothing fitted to any row; `None` without profiles.
@@ -229,17 +243,24 @@ pub struct CorePublishedRange {
     pub predicted: [f64; 2],
 }
 
-/// What is known of the simulated core's error: its score on published yields, leave-one-out.
+/// What is known of the simulated core's error: its score on published yields, leave-one-out. Chains are
+/// left out, which no model can miss.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CoreAccuracy {
     /// Rows that a profile stands for.
     pub rows: usize,
+    /// How many of them by other programs' profiles.
+    pub stand_ins: usize,
     /// Numbers of the model that were fitted to them.
     pub parameters: u32,
     /// Median error of a yield, as a share.
     pub median: f64,
     /// The same of the median of all other rows.
     pub constant_median: f64,
+    /// Published services, and how many of them have a profile of their own.
+    pub services: [usize; 2],
+    /// Median error on services without one, as a share, of the median of all other rows.
+    pub services_constant_median: f64,
     /// Spearman's rank correlation of predicted and measured.
     pub rank_correlation: f64,
     /// The greatest fold that a prediction is off. That of one more row is no greater with a probability of
@@ -262,17 +283,32 @@ impl CoreAccuracy {
 }
 
 impl fmt::Display for CoreAccuracy {
-    /// In words; where the constant is nearer that comes first.
+    /// In words; what a constant predicts better comes first.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rows, parameters, rank_correlation, .. } = self;
-        let [own, rival] = [self.median, self.constant_median].map(|share| 100.0 * share);
-        let head =
-            if rival <= own { "Predicted, and a constant predicts better" } else { "Predicted" };
+        let Self { rows, stand_ins, parameters, services: [services, own], .. } = self;
+        let [missed, rival, served] =
+            [self.median, self.constant_median, self.services_constant_median].map(|x| 100.0 * x);
+        write!(f, "Predicted. ")?;
+        if own < services {
+            let (own, them) = match own {
+                0 => ("None".to_owned(), "them"),
+                _ => (format!("Only {own}"), "the others"),
+            };
+            write!(
+                f,
+                "{own} of {services} published services has a profile of its own: a constant yield is the \
+                 better guess for {them}, {served:.1} % off in the median. "
+            )?;
+        }
+        if rival <= missed {
+            write!(f, "It is so for pairs with a profile too. ")?;
+        }
         write!(
             f,
-            "{head}: yields of {rows} published pairs are missed by {own:.1} % in the median, by the other \
-             rows' median by {rival:.1} %; {parameters} parameters, rank correlation {rank_correlation:.2} \
-             (--experiment published)."
+            "Of {rows} pairs that can be missed, {stand_ins} with other programs' profiles, the core misses the \
+             yield by {missed:.1} % in the median, a constant by {rival:.1} %; {parameters} parameters, rank \
+             correlation {:.2} (--experiment published).",
+            self.rank_correlation
         )
     }
 }

@@ -4,7 +4,8 @@
 use crate::number;
 use crate::words::{clean, paragraph};
 use coretwin_base::simulation::core_run::{
-    CoreEnhancement, CoreMatrix, CoreNote, CorePublished, CorePublishedRow, CoreSievePages,
+    CoreEnhancement, CoreMatrix, CoreNote, CorePublished, CorePublishedKind, CorePublishedRow,
+    CoreSievePages,
 };
 use std::fmt::Write;
 
@@ -168,9 +169,15 @@ pub fn core_published_text(found: &CorePublished) -> String {
             || format!("{:>9}  {:>6}", number::NONE, ""),
             |own| format!("{own:9.3}  {:+5.1}%", error(row, own)),
         );
-        let what = match row.profiles.is_empty() {
-            true => "nothing stands for it".to_owned(),
-            false => format!("{} on {}", clean(&row.profiles.join(", ")), clean(&row.preset)),
+        let profiles = || clean(&row.profiles.join(", "));
+        let what = match (row.profiles.is_empty(), row.stand_in) {
+            (true, _) => "nothing stands for it".to_owned(),
+            (_, true) => format!("{} on {}, standing in", profiles(), clean(&row.preset)),
+            _ => format!("{} on {}", profiles(), clean(&row.preset)),
+        };
+        let what = match row.kind {
+            CorePublishedKind::Chain => what + ", cannot be missed",
+            _ => what,
         };
         let _ = writeln!(
             out,
