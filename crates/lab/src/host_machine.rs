@@ -15,7 +15,7 @@ use coretwin_base::study::boot::BootFacts;
 use coretwin_base::study::decision::ENERGY_METRIC;
 use coretwin_base::study::job::{Job, Outcome};
 use coretwin_base::study::plan::{Plan, PlanArm};
-use coretwin_base::study::reading::{Better, Metric};
+use coretwin_base::study::reading::{Better, Metric, counter};
 use coretwin_base::units::Nanos;
 use coretwin_base::warning::Warning;
 use coretwin_host::observe::{self, CpuTimes};
@@ -25,6 +25,7 @@ use coretwin_host::sched_ext::keeper::KeeperError;
 use coretwin_host::smt::SwitchError;
 use coretwin_host::smt::restore::Restored;
 use coretwin_host::{affinity, energy, environment, limits, process, topology};
+use coretwin_workloads::counters;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -163,10 +164,9 @@ impl HostMachine {
 
     fn environment(&self, arm: &str) -> (Facts, Moment) {
         let topology = self.now.as_ref().unwrap_or(&self.topology);
-        (
-            environment::facts(&self.root, topology),
-            environment::moment(&self.root, topology, arm, now_utc()),
-        )
+        let mut facts = environment::facts(&self.root, topology);
+        facts.insert(counter::FACT.to_owned(), counters::about());
+        (facts, environment::moment(&self.root, topology, arm, now_utc()))
     }
 
     /// Switches SMT for an arm, and reads back that it is so.

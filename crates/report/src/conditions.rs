@@ -8,8 +8,10 @@ use crate::words;
 use coretwin_base::machine::environment::{self, Facts, Moment};
 use coretwin_base::origin::Origin;
 use coretwin_base::study::plan::{Plan, Protocol, Rule};
+use coretwin_base::study::reading::counter;
 use coretwin_base::warning::Warning;
 use coretwin_stats::confidence;
+use coretwin_stats::study::Counted;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Facts that stand in every report, also where the others are folded away.
@@ -60,6 +62,7 @@ pub(crate) fn differences(study: &Study<'_>) -> Vec<Block> {
         blocks.push(Block::Table(Table::new("Facts that differed", columns, rows)));
     }
     blocks.extend(frequencies(study, &arms).map(Block::Table));
+    blocks.extend(clocks(study, &arms));
     blocks
 }
 
@@ -121,6 +124,40 @@ fn frequencies(study: &Study<'_>, arms: &[String]) -> Option<Table> {
     let caption = "Frequency and load, smallest to largest seen at the arm changes";
     let columns = Column::list(["Arm", "#Moments", "#MHz", "#MHz permitted", "#Load, 1 min"]);
     is_measured.then(|| Table::new(caption, columns, arms.iter().enumerate().map(row).collect()))
+}
+
+/// At what clock each arm ran, where it was counted; else why not.
+fn clocks(study: &Study<'_>, arms: &[String]) -> Option<Block> {
+    let counted = coretwin_stats::study::counted(study.plan, study.readings);
+    if counted.iter().all(|arm| arm.runs == 0) {
+        let said = study.environment.facts.values().find_map(|facts| facts.get(counter::FACT))?;
+        let why = words::clean(said.strip_prefix(counter::NONE)?);
+        return Some(Block::Text(format!("Clock and instructions were not counted: {why}.")));
+    }
+    let number = |value: Option<f64>, decimals: usize| {
+        number::or_none(value.map(|value| format!("{value:.decimals$}")))
+    };
+    let row = |(name, arm): (&String, &Counted)| {
+        vec![
+            name.clone(),
+            number::whole(arm.runs),
+            number(arm.ghz, 2),
+            number(arm.of_base, 3),
+            number(arm.instructions_per_cycle, 2),
+            number(arm.misses_per_thousand, 2),
+        ]
+    };
+    let columns = Column::list([
+        "Arm",
+        "#Runs",
+        "#GHz",
+        "#Clock/base clock",
+        "#Instructions/cycle",
+        "#LLC misses/1000 instructions",
+    ]);
+    let caption = "Clock and instructions, counted by the processor in each arm's good runs";
+    let rows = arms.iter().zip(&counted).map(row).collect();
+    Some(Block::Table(Table::new(caption, columns, rows)))
 }
 
 fn range(values: impl Iterator<Item = f64>, decimals: usize) -> String {

@@ -22,6 +22,7 @@ pub mod chat;
 pub mod command;
 pub mod contention;
 mod copies;
+pub mod counters;
 pub mod dbench;
 mod door;
 mod error;

@@ -5,6 +5,7 @@
 //! or a signal or the time limit comes, it ends everything that it started, and answers with a
 //! failure. Its peak memory is a floor under that of its children, so it stays small.
 
+use crate::counters::Counters;
 use crate::supervisor::Supervisor;
 use crate::workload::{Better, Job, Outcome, Ran, Telling};
 use crate::{
@@ -110,9 +111,11 @@ fn run(job: &Job) -> Outcome {
         Work::Beside(beside) => spinner::value(beside),
     };
     let mut outcome = Outcome::failed(String::new(), &unit, better);
-    let done = prepare(job, &mut outcome).and_then(|mut supervisor| {
+    let done = prepare(job, &mut outcome).and_then(|(mut supervisor, mut counters)| {
+        counters.iter_mut().for_each(Counters::start);
         let measured = work(job, &mut supervisor);
         let ended = supervisor.end_all();
+        counters.iter_mut().for_each(|counters| counters.tell(&mut outcome));
         let usage = supervisor.usage;
         outcome.user_s = usage.user_s;
         outcome.system_s = usage.system_s;
@@ -151,18 +154,21 @@ fn note_scheduler(job: &Job, outcome: &mut Outcome) {
     }
 }
 
-fn prepare(job: &Job, outcome: &mut Outcome) -> Result<Supervisor, Error> {
+fn prepare(job: &Job, outcome: &mut Outcome) -> Result<(Supervisor, Option<Counters>), Error> {
     outcome.cpus_allowed = role::bind(&job.cpus)?;
     if let Some(expected) = &job.scheduler {
         scheduler::verify(ROOT.as_ref(), expected)?;
     }
+    // While it is still permitted.
+    let counters = Counters::open().ok();
     if let Some(user) = &job.run_as {
         sys::become_user(user).with_context(|| format!("cannot become user {}", user.name))?;
     }
     if job.core_sched {
         core_sched_available().map_err(Error::failed)?;
     }
-    Supervisor::new(job.timeout_s, job.run_as.as_ref(), job.core_sched)
+    let supervisor = Supervisor::new(job.timeout_s, job.run_as.as_ref(), job.core_sched)?;
+    Ok((supervisor, counters))
 }
 
 /// To be asked before a study starts; the error is one sentence that says what is missing.

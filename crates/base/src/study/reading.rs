@@ -120,3 +120,35 @@ fn nothing(samples: &Arc<Vec<f64>>) -> bool {
 fn no_words(notes: &Arc<BTreeMap<String, String>>) -> bool {
     notes.is_empty()
 }
+
+/// Counters of the processor that stand among a reading's metrics, where the machine has them.
+pub mod counter {
+    /// One of them, with the name it has where time in the kernel is not counted.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Event {
+        pub name: &'static str,
+        pub user_name: &'static str,
+        pub unit: &'static str,
+    }
+
+    /// Cycles in which the core was not halted, at the clock it ran at.
+    pub const CYCLES: Event = event("cycles", "user_cycles", "cycles");
+    /// Instructions retired.
+    pub const INSTRUCTIONS: Event = event("instructions", "user_instructions", "instructions");
+    /// Cycles in which the core was not halted, at its base clock (that of the time-stamp counter).
+    pub const REFERENCE_CYCLES: Event =
+        event("reference_cycles", "user_reference_cycles", "cycles");
+    /// Misses of the last-level cache, as the kernel's generic event counts them.
+    pub const LLC_MISSES: Event = event("llc_misses", "user_llc_misses", "misses");
+
+    pub const EVENTS: [Event; 4] = [CYCLES, INSTRUCTIONS, REFERENCE_CYCLES, LLC_MISSES];
+
+    /// The fact of a machine that names what is counted, or why nothing is.
+    pub const FACT: &str = "cpu.counters";
+    /// Before the reason, where nothing is.
+    pub const NONE: &str = "none: ";
+
+    const fn event(name: &'static str, user_name: &'static str, unit: &'static str) -> Event {
+        Event { name, user_name, unit }
+    }
+}

@@ -8,6 +8,7 @@
 mod analyse;
 pub mod belief;
 pub(crate) mod blocks;
+mod counters;
 mod diagnosis;
 mod facts;
 mod headline;
@@ -24,6 +25,7 @@ mod warnings;
 pub use crate::screening::choose_threads;
 pub use analyse::{analyse, analyse_predicted};
 pub use blocks::{Analysed, too_busy};
+pub use counters::{Counted, counted};
 pub use diagnosis::{COVERED_CARRY_OVER, COVERED_ONE_ARM_OUTLIERS};
 pub use headline::{Headline, Question, TITLE_WORDS_MAX, WORDS_MAX, foremost, headlines};
 pub use look::{Look, LookCell, look};

@@ -1,6 +1,7 @@
 //! Warnings that follow from plan and readings.
 
 use super::blocks::{Attempt, Blocks, Cell, Labels};
+use super::counters::clocks_apart;
 use super::diagnosis::slope;
 use super::facts::Facts;
 use super::rows::{decides, from_scale};
@@ -183,6 +184,7 @@ pub(super) fn of_readings(plan: &Plan, readings: &[Reading], facts: &Facts) -> V
     let mut warnings = facts.failures.warnings(plan);
     warnings.extend(unchosen(plan, readings));
     warnings.extend(steal(plan, readings));
+    warnings.extend(clock(plan, readings));
     warnings.extend(checks(plan, readings));
     warnings.extend(noted(plan, readings));
     warnings
@@ -234,6 +236,22 @@ fn steal(plan: &Plan, readings: &[Reading]) -> Option<Warning> {
         "Somebody else was using the hardware. Measure at a quieter time or on CPUs of your \
          own.",
     )
+}
+
+/// Arms that did not run at one clock: the first thing that an effect is mistaken for.
+fn clock(plan: &Plan, readings: &[Reading]) -> Option<Warning> {
+    let (slow, fast, faster) = clocks_apart(plan, readings)?;
+    Some(Warning::new(
+        "clock",
+        format!(
+            "the processor's clock was {:.1} % faster in arm {} than in arm {}",
+            faster * 100.0,
+            plan.arms[fast].label,
+            plan.arms[slow].label
+        ),
+        "The effect has this difference in it, as it has wherever power or heat lowers the clock. On \
+         a machine with other cooling it is another; to leave it out, fix the clock (turbo off).",
+    ))
 }
 
 fn checks(plan: &Plan, readings: &[Reading]) -> Vec<Warning> {

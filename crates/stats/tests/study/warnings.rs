@@ -50,6 +50,48 @@ fn drift_of_the_machine() {
     assert_eq!(text_of(&warnings(&plan, &all), "drift"), None);
 }
 
+/// Counters of a run of one CPU second: so many GHz, and two instructions every three cycles.
+fn count(reading: &mut Reading, prefix: &str, ghz: f64) {
+    let cycles = ghz * 1e9;
+    let metric = |(name, value): (&str, f64)| {
+        let (unit, better) = (String::new(), coretwin_base::study::reading::Better::Lower);
+        (format!("{prefix}{name}"), coretwin_base::study::reading::Metric { value, unit, better })
+    };
+    let counted = [
+        ("cycles", cycles),
+        ("reference_cycles", 2e9),
+        ("instructions", cycles / 1.5),
+        ("llc_misses", cycles / 1500.0),
+    ];
+    reading.metrics = Arc::new(counted.map(metric).into());
+}
+
+#[test]
+fn an_arm_at_another_clock() {
+    let plan = plan(&[row("job", "command")]);
+    let text = |on: f64, prefix: &str| {
+        let mut all = quiet(&plan, 8);
+        all.iter_mut().for_each(|r| count(r, prefix, if r.arm == "on" { on } else { 3.0 }));
+        // A run that failed or was set aside tells nothing.
+        count(&mut all[0], prefix, 99.0);
+        all[0].status = coretwin_base::study::reading::Status::SetAside;
+        (coretwin_stats::study::counted(&plan, &all), text_of(&warnings(&plan, &all), "clock"))
+    };
+    let (counted, said) = text(2.7, "");
+    assert_eq!((counted[0].runs, counted[1].runs), (7, 8));
+    let near = |value: Option<f64>, expected: f64| (value.unwrap_or(0.0) - expected).abs() < 1e-9;
+    assert!(near(counted[0].ghz, 3.0) && near(counted[1].ghz, 2.7), "{counted:?}");
+    assert!(near(counted[1].of_base, 1.35) && near(counted[1].instructions_per_cycle, 2.0 / 3.0));
+    assert!(near(counted[1].misses_per_thousand, 1.0));
+    let said = said.expect("a warning");
+    assert!(said.contains("11.1 % faster in arm one-per-core than in arm on"), "{said}");
+    // Within the margin it is nothing; in user mode alone there is the base clock to go by.
+    assert_eq!(text(2.95, "").1, None);
+    let (counted, said) = text(2.7, "user_");
+    assert_eq!(counted[0].ghz, None);
+    assert!(said.is_some_and(|said| said.contains("11.1 %")));
+}
+
 #[test]
 fn stolen_time() {
     let plan = plan(&[row("job", "command")]);

@@ -2,6 +2,7 @@
 
 use super::extract::Extractor;
 use coretwin_base::study::command::CommandSpec;
+use coretwin_base::study::reading::counter;
 use rustix::fs::{Access, access};
 use std::collections::BTreeSet;
 use std::fs::Metadata;
@@ -33,6 +34,7 @@ pub fn check(spec: &CommandSpec) -> Result<(), String> {
         find(program, spec.folder.as_deref())?;
     }
     let mut names = BTreeSet::from(RESERVED);
+    names.extend(counter::EVENTS.iter().flat_map(|event| [event.name, event.user_name]));
     for metric in &spec.metrics {
         if !names.insert(&metric.name) {
             let name = &metric.name;
