@@ -69,6 +69,7 @@ impl Places {
     }
 
     /// How many last-level caches there are.
+    #[cfg(feature = "bpf")]
     pub(super) fn caches(&self) -> u32 {
         self.places.iter().map(|place| place.cache).collect::<BTreeSet<_>>().len() as u32
     }
