@@ -2,6 +2,7 @@
 
 mod support;
 
+use coretwin_base::parameters::WorkloadSpec;
 use coretwin_report::{article_csv, article_json, html, markdown, text};
 use expect_test::expect_file;
 use serde_json::Value;
@@ -54,6 +55,22 @@ fn json_says_the_same_as_csv() {
     // All that the article printed is there, whatever rows the study has.
     let printed = |table: usize| tables[table]["printed"].as_array().map_or(0, Vec::len);
     assert_eq!([0, 1, 2, 3, 4].map(printed), [14, 59, 5 + 5, 6 + 6, 6 + 6]);
+}
+
+#[test]
+fn the_table_says_which_way_its_rows_went() {
+    let told = |records: &support::Records| {
+        in_terminal(records).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for mut records in [support::article(), support::article_2003()] {
+        assert!(!told(&records).contains("Rows went by"), "a study of before the parameters");
+        let rows = records.plan.rows.iter_mut().filter(|row| row.family == "lmbench");
+        for row in rows {
+            row.params = WorkloadSpec::parse("x:call=library,samples=3").expect("spec").params;
+        }
+        let told = told(&records);
+        assert_eq!(told.matches("Rows went by call=library.").count(), 1, "{told}");
+    }
 }
 
 #[test]

@@ -30,6 +30,18 @@ unsafe fn written<T>(call: impl FnOnce(*mut T) -> libc::c_int) -> io::Result<T> 
     check(call(&raw mut value)).map(|_| value)
 }
 
+#[cfg(target_env = "gnu")]
+pub(crate) fn c_library() -> String {
+    // SAFETY: it gives a C string that lives as long as the program.
+    let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
+    format!("glibc {}", version.to_string_lossy())
+}
+
+#[cfg(not(target_env = "gnu"))]
+pub(crate) fn c_library() -> String {
+    "not glibc".to_owned()
+}
+
 const WORD_BITS: u32 = libc::c_ulong::BITS;
 
 /// Binds this thread, and what it starts from now on, to the CPUs. The mask is sized by hand

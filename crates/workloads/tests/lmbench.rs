@@ -114,6 +114,7 @@ fn by_name(lines: &[String]) -> BTreeMap<&str, i64> {
         let name = match name {
             "clone" | "clone3" | "fork" | "vfork" => "fork",
             "open" | "openat" => "open",
+            "newfstatat" if rest.contains("AT_EMPTY_PATH") => "fstat",
             "stat" | "newfstatat" => "stat",
             "select" | "pselect6" => "select",
             other => other,
@@ -166,6 +167,40 @@ fn an_operation_makes_the_system_calls_it_says() {
     }
 }
 
+/// Which call a row of `fstat` makes, and the C library that it goes through, if any.
+fn fstat_traced(params: &str) -> (String, Option<String>) {
+    let (lines, outcome) = traced(&row("simple-fstat", &format!("{SHORT},{params}")));
+    let calls: Vec<_> = lines.iter().filter_map(|line| line.split('(').next()).collect();
+    let count = |name: &str| calls.iter().filter(|call| **call == name).count();
+    let most = if count("fstat") > count("newfstatat") { "fstat" } else { "newfstatat" };
+    (most.to_owned(), outcome.notes.get("c_library").cloned())
+}
+
+#[test]
+fn a_call_goes_through_the_c_library_unless_it_is_to_go_directly() {
+    if !installed("strace") {
+        return;
+    }
+    assert_eq!(fstat_traced("call=direct"), ("fstat".to_owned(), None));
+    let (call, library) = fstat_traced("call=library");
+    let library = library.expect("a C library");
+    let minor = library.strip_prefix("glibc 2.").and_then(|minor| minor.parse::<u32>().ok());
+    let longer = minor.is_some_and(|minor| (33..=38).contains(&minor));
+    assert_eq!(call, if longer { "newfstatat" } else { "fstat" }, "{library}");
+}
+
+#[test]
+fn select_looks_at_as_many_as_it_is_told_to() {
+    if !installed("strace") {
+        return;
+    }
+    for name in ["select-10-fds", "select-10-tcp-fds"] {
+        let (lines, [operations, _]) = operations_traced(name, &format!("{SHORT},looked_at=2"));
+        let two = |line: &&String| line.contains("select") && line.contains(") = 2 ");
+        assert_eq!(lines.iter().filter(two).count() as i64, operations, "{name}");
+    }
+}
+
 #[test]
 fn select_looks_at_all_ten() {
     if !installed("strace") {
@@ -206,12 +241,12 @@ fn children_become_the_program_and_can_write_nothing() {
         let (tried, closed): (Vec<_>, Vec<_>) =
             refused.into_iter().partition(|line| !line.contains("EBADF"));
         assert_eq!((tried.len(), closed.len() as i64), (1, operations), "{name} {program}");
-        // The measuring process loads one; so does every child that is no static program.
+        // The measuring process and the parent load one each; so does every child that is no static program.
         let opened = |line: &&String| {
             line.starts_with("openat(") && line.contains("libc.so") && !line.contains(" = -1 ")
         };
         let libraries = lines.iter().filter(opened).count() as i64;
-        let of_children = if program == "dynamic" { operations + 2..i64::MAX } else { 0..2 };
+        let of_children = if program == "dynamic" { operations + 3..i64::MAX } else { 0..3 };
         assert!(of_children.contains(&libraries), "{name} {program}: {libraries}");
         if name == "fork-execve" {
             // Nobody is told an environment, but by the one that only tries the program.
@@ -252,14 +287,22 @@ fn what_a_result_depends_on_is_told() {
     let shell = run(&row("fork-sh", SHORT));
     assert!(shell.notes["shell"].starts_with('/'), "{:?}", shell.notes);
     assert!(shell.notes["program"].starts_with("dynamic, "), "{:?}", shell.notes);
-    let fork = run(&row("fork-exit", SHORT));
-    let (own, resident) = (counted(&fork, "own_memory_kib"), counted(&fork, "resident_kib"));
-    assert!(0.0 < own && own < resident && resident < 32_768.0, "{own} {resident}");
+    let [small, worker] = ["small", "worker"].map(|parent| {
+        let fork = run(&row("fork-exit", &format!("{SHORT},parent={parent}")));
+        let (own, resident) = (counted(&fork, "own_memory_kib"), counted(&fork, "resident_kib"));
+        assert!(0.0 < own && own < resident && resident < 32_768.0, "{own} {resident}");
+        own
+    });
+    // LMbench's has 92 KiB of its own.
+    assert!(small < 150.0 && small < worker, "{small} {worker}");
 }
 
 #[test]
 fn wrong_values_are_explained() {
     fail(&row("fork-sh", "program=bash"), "it is 'dynamic' or 'static'");
+    fail(&row("fork-sh", "program=parent"), "it is 'dynamic' or 'static'");
+    fail(&row("fork-exit", "parent=none"), "it is 'small' or 'worker'");
+    fail(&row("simple-read", "call=none"), "it is 'library' or 'direct'");
     fail(&row("simple-stat", "dir=here"), "beginning with '/'");
     fail(&row("simple-stat", "dir=/absent"), "No such file");
     fail(&row("simple-read", "sample=0"), "from 0.001 to 60");

@@ -292,8 +292,25 @@ fn note(study: &Study<'_>, filled: &Filled<'_>, shape: &Shape, notes: &mut Footn
     if shape.printed && filled.sizes {
         add(sizes_note(filled));
     }
+    if let Some(way) = way(filled) {
+        add(&way);
+    }
     parts.extend(notes.text());
     parts.join(" ")
+}
+
+/// Parameters of LMbench's rows that decide what a call costs, and so what it compares with.
+const WAYS: [&str; 4] = ["call", "looked_at", "parent", "program"];
+
+/// Which way the rows went; `None` for tables without such rows, and studies of before the parameters.
+fn way(filled: &Filled<'_>) -> Option<String> {
+    let of_row = |line: &Line<'_>| -> Vec<String> {
+        let given = |name: &&str| Some(format!("{name}={}", line.row.params.get(*name)?));
+        WAYS.iter().filter_map(given).collect()
+    };
+    let ways: BTreeSet<String> = filled.lines.iter().flat_map(of_row).collect();
+    let ways = Vec::from_iter(ways).join(", ");
+    (filled.number == 1 && !ways.is_empty()).then(|| format!("Rows went by {ways}."))
 }
 
 fn sizes_note(filled: &Filled<'_>) -> &'static str {

@@ -115,3 +115,12 @@ pub fn ratio(ours: &[f64], theirs: &[f64]) -> (f64, f64, f64) {
     let (mean, width) = (mean(&logs), width.map_or(f64::NAN, |t| t * error));
     (mean.exp(), (mean - width).exp(), (mean + width).exp())
 }
+
+/// What a command prints; an error with what it says otherwise, if it fails.
+pub fn output_of(command: &mut Command) -> Result<String, Trouble> {
+    let output = command.output().map_err(|error| format!("cannot run {command:?}: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr)).into())
+}

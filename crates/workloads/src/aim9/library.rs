@@ -11,8 +11,9 @@
 //! pointer as the original did; `sort=libc` uses the library's `qsort` and `bsearch` instead and names it.
 
 use super::arithmetic::Numbers;
-use super::native::library::{self as m, Compare, Strings, ask_everything, c_library};
+use super::native::library::{self as m, Compare, Strings, ask_everything};
 use super::{LIBC, Place, Prepared, SORT, made};
+use crate::sys::c_library;
 use crate::workload::{Telling, text};
 use std::hint::black_box;
 

@@ -10,6 +10,7 @@
 //! TCP sends at once (`TCP_NODELAY`): one message is under way at a time, or whole blocks are.
 
 use super::harness::{Bench, Body, Peer, Place, checked};
+use super::native::system as native;
 use crate::workload::{Outcome, Telling, int};
 use crate::{Context, Error, socket};
 use std::io;
@@ -257,8 +258,8 @@ pub(super) fn pipe_latency(place: &Place) -> Result<Bench, Error> {
     let (back, to_parent) = rustix::pipe::pipe().context("cannot make a pipe")?;
     let echo = Peer::start(place, SECOND, || {
         let mut byte = [0];
-        while let Ok(1) = rustix::io::read(&from_parent, &mut byte) {
-            if !matches!(rustix::io::write(&to_parent, &byte), Ok(1)) {
+        while let Ok(1) = native::read(&from_parent, &mut byte) {
+            if !matches!(native::write(&to_parent, &byte), Ok(1)) {
                 return Err(Error::failed("cannot send a byte back"));
             }
         }
@@ -272,8 +273,8 @@ pub(super) fn pipe_latency(place: &Place) -> Result<Bench, Error> {
         let _lives = &echo;
         number = number.wrapping_add(1);
         let (sent, mut came) = ([number], [0]);
-        rustix::io::write(&there, &sent).context(lost)?;
-        match rustix::io::read(&back, &mut came).context(lost)? {
+        native::write(&there, &sent).context(lost)?;
+        match native::read(&back, &mut came).context(lost)? {
             0 => Err(Error::failed("the second process has ended")),
             _ => Ok(came == sent),
         }

@@ -1,26 +1,85 @@
-//! Rows `fork-exit`, `fork-execve`, `fork-sh`: a child made by a real fork of the measuring process,
-//! and waited for; the program that children become, built with this one (see `hello/hello.rs`) and
-//! written into the row's folder; and which shell `/bin/sh` is.
+//! Rows `fork-exit`, `fork-execve`, `fork-sh`: a child made by a real fork, and waited for. A fork copies what
+//! its parent has, so the parent is a small C program as LMbench is (`hello/parent.rs`), or, with
+//! `parent=worker`, the measuring process. Parent and the program that children become (`hello/hello.rs`) are
+//! built with this one and written into the row's folder. And which shell `/bin/sh` is.
 
 use super::harness::{Bench, Body, Place, repeated};
 use super::native::system as native;
 use crate::workload::{Outcome, ParamSpec, Telling, text};
 use crate::{Context, Error};
 use coretwin_base::caps;
+use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use rustix::process::{Pid, WaitOptions, waitpid};
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 pub(super) const PROGRAM: ParamSpec = ParamSpec::text(
     "program",
     "dynamic",
     "what is run: dynamic, as LMbench's, or static, without a C library",
 );
+
+pub(super) const PARENT: ParamSpec = ParamSpec::text(
+    "parent",
+    "small",
+    "what is forked: a small C program, as LMbench's is, or the worker, which is larger",
+);
+pub(super) const PARENTS: &[&str] = &["small", "worker"];
+
+/// The small parent, told by its standard input how many children to make. It ends when that does.
+struct Parent {
+    process: Child,
+    orders: UnixStream,
+    cpus: CpuSet,
+    wrong: u64,
+}
+
+impl Parent {
+    /// Its children are of this kind, and become that program or line.
+    fn start(place: &Place, kind: &str, what: &CString) -> Result<Self, Error> {
+        let path = write_program(place, "parent")?;
+        let (orders, input) = UnixStream::pair().context("cannot make a socket")?;
+        let what = std::ffi::OsStr::from_bytes(what.as_bytes());
+        let mut command = Command::new(&path);
+        command.arg(kind).arg(what).stdin(OwnedFd::from(input)).stdout(Stdio::null());
+        let process = command.spawn().map_err(|error| cannot_run(&path, PARENT_INSTEAD, error))?;
+        Ok(Self { process, orders, cpus: CpuSet::new(), wrong: 0 })
+    }
+}
+
+impl Body for Parent {
+    fn repeat(&mut self, count: u64) -> Result<(), Error> {
+        let mut answer = [0; 2 * size_of::<i64>()];
+        let asked = self.orders.write_all(&count.to_ne_bytes());
+        asked.and_then(|()| self.orders.read_exact(&mut answer)).context("the parent has ended")?;
+        let [wrong, cpu] =
+            [0, 8].map(|at| i64::from_ne_bytes(std::array::from_fn(|byte| answer[at + byte])));
+        self.wrong += u64::try_from(wrong)
+            .map_err(|_| io::Error::from_raw_os_error(wrong.unsigned_abs() as i32))
+            .context("cannot start a process and wait for it")?;
+        if let Ok(cpu) = u32::try_from(cpu) {
+            self.cpus.insert(CpuId(cpu));
+        }
+        Ok(())
+    }
+
+    fn remark(&mut self, to: &mut Outcome) {
+        to.check("answers", self.wrong == 0);
+        to.cpus_ran = to.cpus_ran.union(&self.cpus);
+        for (metric, name) in [("resident_kib", "VmRSS"), ("own_memory_kib", "RssAnon")] {
+            if let Ok(kib) = memory_kib(self.process.id(), name) {
+                to.lower(metric, kib, "KiB");
+            }
+        }
+    }
+}
 
 /// What the measuring process may grow by while it is measured: a fork copies what it has.
 const GROWTH_MAX_KIB: f64 = 64.0;
@@ -41,7 +100,8 @@ fn children(
         Ok(ended.is_some_and(|(_, ended)| ended.exit_status() == Some(status)))
     };
     let one_by_one = repeated("start a process and wait for it", one);
-    Ok(Bench::of(Children { one_by_one, own_kib: memory_kib("RssAnon")? }))
+    let own_kib = memory_kib(std::process::id(), "RssAnon")?;
+    Ok(Bench::of(Children { one_by_one, own_kib }))
 }
 
 impl<B: Body> Body for Children<B> {
@@ -50,43 +110,57 @@ impl<B: Body> Body for Children<B> {
     }
 
     fn remark(&mut self, to: &mut Outcome) {
-        let grown = memory_kib("RssAnon").map(|now| now - self.own_kib);
+        let grown = memory_kib(std::process::id(), "RssAnon").map(|now| now - self.own_kib);
         let constant = grown.is_ok_and(|grown| grown.abs() <= GROWTH_MAX_KIB);
         self.one_by_one.remark(to);
         to.check("memory_constant", constant);
-        if let Ok(kib) = memory_kib("VmRSS") {
+        if let Ok(kib) = memory_kib(std::process::id(), "VmRSS") {
             to.lower("resident_kib", kib, "KiB");
         }
         to.lower("own_memory_kib", self.own_kib, "KiB");
     }
 }
 
-/// A line of `/proc/self/status` (proc(5)).
-fn memory_kib(name: &str) -> Result<f64, Error> {
-    let status =
-        std::fs::read_to_string("/proc/self/status").context("cannot read /proc/self/status")?;
+/// A line of `/proc/PID/status` (proc(5)).
+fn memory_kib(pid: u32, name: &str) -> Result<f64, Error> {
+    let path = format!("/proc/{pid}/status");
+    let status = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
     let of_line = |line: &str| line.strip_prefix(name)?.strip_prefix(':')?.trim().parse().ok();
     let lines = status.lines().map(|line| line.trim_end_matches(" kB"));
-    let missing = || Error::failed(format!("/proc/self/status has no {name}"));
+    let missing = || Error::failed(format!("{path} has no {name}"));
     lines.into_iter().find_map(of_line).ok_or_else(missing)
 }
 
+/// Children of the parent that is asked for: the small one's are of this kind and become `what`.
+fn made(
+    place: &Place,
+    kind: &str,
+    what: CString,
+    status: i32,
+    own: fn(&CStr) -> io::Result<Pid>,
+) -> Result<Bench, Error> {
+    if text(&place.params, PARENT.name) == "worker" {
+        return children(status, move || own(&what));
+    }
+    Ok(Bench::of(Parent::start(place, kind, &what)?))
+}
+
 /// The child ends at once, with the status that LMbench's has.
-pub(super) fn fork_exit(_: &Place) -> Result<Bench, Error> {
-    children(1, || native::fork(|| 1))
+pub(super) fn fork_exit(place: &Place) -> Result<Bench, Error> {
+    made(place, "x", CString::default(), 1, |_| native::fork(|| 1))
 }
 
 pub(super) fn fork_execve(place: &Place) -> Result<Bench, Error> {
-    let (path, about) = write_program(place)?;
+    let (path, about) = asked_program(place)?;
     let path = c_string(path.as_os_str().as_bytes())?;
-    Ok(children(0, move || native::fork_and_execve(&path))?.note("program", about))
+    Ok(made(place, "e", path, 0, native::fork_and_execve)?.note("program", about))
 }
 
 pub(super) fn fork_sh(place: &Place) -> Result<Bench, Error> {
-    let (path, about) = write_program(place)?;
+    let (path, about) = asked_program(place)?;
     let quoted = path.to_string_lossy().replace('\'', "'\\''");
     let line = c_string(format!("'{quoted}'").as_bytes())?;
-    let bench = children(0, move || native::fork_and_shell(&line))?;
+    let bench = made(place, "s", line, 0, native::fork_and_shell)?;
     Ok(bench.note("program", about).note("shell", shell()))
 }
 
@@ -95,16 +169,26 @@ fn c_string(text: &[u8]) -> Result<CString, Error> {
         .map_err(|bad| Error::failed(format!("the program's path has a zero in it: {bad}")))
 }
 
-/// The kinds of `program=`, and the program itself; empty where it could not be built.
-const KINDS: [(&str, &[u8]); 2] = [
+/// The kinds of `program=`, and the parent; empty where one could not be built.
+const KINDS: [(&str, &[u8]); 3] = [
     ("dynamic", include_bytes!(concat!(env!("OUT_DIR"), "/hello-dynamic"))),
     ("static", include_bytes!(concat!(env!("OUT_DIR"), "/hello-static"))),
+    ("parent", include_bytes!(concat!(env!("OUT_DIR"), "/hello-parent"))),
 ];
 const GREETING: &[u8] = b"Hello world\n";
+/// What needs no C library instead.
+const PARENT_INSTEAD: &str = "parent=worker";
+const PROGRAM_INSTEAD: &str = "program=static";
 
-/// Writes the program that is asked for, and runs it once; its path, and what it is, for a reader.
-fn write_program(place: &Place) -> Result<(PathBuf, String), Error> {
-    let asked = text(&place.params, PROGRAM.name);
+/// Writes the program that children become, and runs it once; its path, and what it is, for a reader.
+fn asked_program(place: &Place) -> Result<(PathBuf, String), Error> {
+    let kind = text(&place.params, PROGRAM.name);
+    let path = write_program(place, &kind)?;
+    let bytes = try_program(&path)?;
+    Ok((path, format!("{kind}, {bytes} bytes")))
+}
+
+fn write_program(place: &Place, asked: &str) -> Result<PathBuf, Error> {
     let (kind, bytes) = KINDS
         .into_iter()
         .find(|(kind, _)| *kind == asked)
@@ -112,35 +196,36 @@ fn write_program(place: &Place) -> Result<(PathBuf, String), Error> {
     if bytes.is_empty() {
         return Err(Error::failed(format!(
             "this coretwin-worker was built without the {kind} program; name the other with \
-             program="
+             program= or {PARENT_INSTEAD}"
         )));
     }
-    let path = place.folder()?.join("hello");
+    let path = place.folder()?.join(if kind == "parent" { "parent" } else { "hello" });
     let mut options = std::fs::OpenOptions::new();
     let file = options.write(true).create_new(true).mode(0o755).open(&path);
     file.and_then(|mut file| file.write_all(bytes))
         .with_context(|| format!("cannot write {}", path.display()))?;
-    try_program(&path)?;
-    Ok((path, format!("{kind}, {} bytes", bytes.len())))
+    Ok(path)
 }
 
-fn try_program(path: &Path) -> Result<(), Error> {
-    let output = Command::new(path).stdin(Stdio::null()).output().map_err(|error| {
-        let why = match error.kind() {
-            ErrorKind::NotFound => {
-                ": this machine has not the C library that it was built for; program=static needs \
-                 none"
-            }
-            ErrorKind::PermissionDenied => {
-                ": programs may not be run from there (mount option noexec); name another folder \
-                 with dir="
-            }
-            _ => "",
-        };
-        Error::system(format!("cannot run {}{why}", path.display()), error)
-    })?;
+fn cannot_run(path: &Path, instead: &str, error: io::Error) -> Error {
+    let why = match error.kind() {
+        ErrorKind::NotFound => format!(
+            ": this machine has not the C library that it was built for; {instead} needs none"
+        ),
+        ErrorKind::PermissionDenied => ": programs may not be run from there (mount option \
+                                        noexec); name another folder with dir="
+            .to_owned(),
+        _ => String::new(),
+    };
+    Error::system(format!("cannot run {}{why}", path.display()), error)
+}
+
+/// Its size, if it does what it should.
+fn try_program(path: &Path) -> Result<u64, Error> {
+    let ran = Command::new(path).stdin(Stdio::null()).output();
+    let output = ran.map_err(|error| cannot_run(path, PROGRAM_INSTEAD, error))?;
     if output.status.success() && output.stdout == GREETING {
-        return Ok(());
+        return path.metadata().map(|file| file.len()).context("cannot read the program");
     }
     let shown = String::from_utf8_lossy(&output.stderr);
     Err(Error::failed(format!(

@@ -3,56 +3,81 @@
 //! `select-10-tcp-fds`, which ask whether ten descriptors can be written to, as all of them always
 //! can; `signal-install` and `signal-overhead`; `clock` and `clock-system-call`.
 //!
-//! The calls go to the kernel by their own numbers (rustix on Linux): no C library answers from
-//! memory, or turns `fstat` into another call, as glibc 2.33 to 2.38 do. Only `clock` asks as programs
-//! do, where the kernel has put the way to do so into the program's own memory (vdso(7)).
+//! The calls go through the C library, as the original's do; those of the `simple-*` rows, with
+//! `call=direct`, by their own numbers (rustix on Linux). That shows what the library adds: glibc 2.33 to
+//! 2.38, for one, turn `fstat` into another, longer call. `clock` asks where the kernel has put the
+//! way to do so into the program's own memory (vdso(7)).
 
 use super::harness::{Bench, Body, Peer, Place, each, repeated};
-use super::native::system::{Descriptors, caught, close, install};
-use crate::workload::{Outcome, Telling};
-use crate::{Context, Error, socket};
+use super::native::system::{self as native, Descriptors, caught, close, install};
+use super::rows::{CALL_BY, DIRECT, LOOKED_AT};
+use crate::workload::{Outcome, Telling, int, text};
+use crate::{Context, Error, socket, sys};
 use rustix::fs::{Mode, OFlags, fstat, open, stat};
 use rustix::io::{dup, read, write};
-use rustix::process::{Pid, Signal, getpid, getppid, kill_process, test_kill_process};
+use rustix::process::{Pid, Signal, getpid, getppid};
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
-pub(super) fn simple_syscall(_: &Place) -> Result<Bench, Error> {
+/// Measures a call as `call=` says, through the C library or by its own number.
+fn called<S: 'static>(
+    place: &Place,
+    what: &'static str,
+    of: S,
+    library: impl Fn(&S) -> io::Result<bool> + 'static,
+    direct: impl Fn(&S) -> io::Result<bool> + 'static,
+) -> Bench {
+    if text(&place.params, CALL_BY.name) == DIRECT {
+        return each(what, move || direct(&of));
+    }
+    each(what, move || library(&of)).note("c_library", sys::c_library())
+}
+
+pub(super) fn simple_syscall(place: &Place) -> Result<Bench, Error> {
     let parent = getppid();
-    Ok(each("ask for the parent", move || Ok(getppid() == parent)))
+    let raw = parent.map_or(0, |parent| parent.as_raw_nonzero().get());
+    let library = move |&(): &()| Ok(native::getppid() == raw);
+    Ok(called(place, "ask for the parent", (), library, move |&()| Ok(getppid() == parent)))
 }
 
-pub(super) fn simple_read(_: &Place) -> Result<Bench, Error> {
+pub(super) fn simple_read(place: &Place) -> Result<Bench, Error> {
     let zeroes = opened(c"/dev/zero", OFlags::RDONLY)?;
-    Ok(each("read /dev/zero", move || Ok(read(&zeroes, &mut [1_u8])? == 1)))
+    let library = |from: &OwnedFd| Ok(native::read(from, &mut [1])? == 1);
+    let direct = |from: &OwnedFd| Ok(read(from, &mut [1_u8])? == 1);
+    Ok(called(place, "read /dev/zero", zeroes, library, direct))
 }
 
-pub(super) fn simple_write(_: &Place) -> Result<Bench, Error> {
+pub(super) fn simple_write(place: &Place) -> Result<Bench, Error> {
     let nowhere = opened(c"/dev/null", OFlags::WRONLY)?;
-    Ok(each("write to /dev/null", move || Ok(write(&nowhere, b"w")? == 1)))
+    let library = |to: &OwnedFd| Ok(native::write(to, b"w")? == 1);
+    let direct = |to: &OwnedFd| Ok(write(to, b"w")? == 1);
+    Ok(called(place, "write to /dev/null", nowhere, library, direct))
 }
 
 pub(super) fn simple_stat(place: &Place) -> Result<Bench, Error> {
-    let path = empty_file(place)?;
-    let names = names_of(place)?;
-    Ok(each("ask for a file by name", move || Ok(stat(&*path)?.st_size == 0)).note("path", names))
+    let library = |path: &CString| Ok(native::stat(path)? == 0);
+    let direct = |path: &CString| Ok(stat(&**path)?.st_size == 0);
+    let bench = called(place, "ask for a file by name", empty_file(place)?, library, direct);
+    Ok(bench.note("path", names_of(place)?))
 }
 
 pub(super) fn simple_fstat(place: &Place) -> Result<Bench, Error> {
     let file = opened(&empty_file(place)?, OFlags::RDONLY)?;
-    Ok(each("ask for an open file", move || Ok(fstat(&file)?.st_size == 0)))
+    let library = |file: &OwnedFd| Ok(native::fstat(file)? == 0);
+    let direct = |file: &OwnedFd| Ok(fstat(file)?.st_size == 0);
+    Ok(called(place, "ask for an open file", file, library, direct))
 }
 
 pub(super) fn simple_open_close(place: &Place) -> Result<Bench, Error> {
-    let path = empty_file(place)?;
-    let names = names_of(place)?;
-    let open_and_close = move || {
-        close(open(&*path, OFlags::RDONLY, Mode::empty())?)?;
+    let library = |path: &CString| close(native::open(path)?).map(|()| true);
+    let direct = |path: &CString| {
+        close(open(&**path, OFlags::RDONLY, Mode::empty())?)?;
         Ok(true)
     };
-    Ok(each("open and close a file", open_and_close).note("path", names))
+    let bench = called(place, "open and close a file", empty_file(place)?, library, direct);
+    Ok(bench.note("path", names_of(place)?))
 }
 
 /// Makes the file that is asked for, two levels below the scratch folder: each level takes time.
@@ -77,21 +102,22 @@ fn opened(path: &std::ffi::CStr, flags: OFlags) -> Result<OwnedFd, Error> {
 /// Names of one file or connection that are asked about together.
 const DESCRIPTORS: i32 = 10;
 
-/// Asks about ten names of the descriptor, and expects them all in the answer.
-fn ten_of(one: OwnedFd, keeps: Option<Peer>) -> Result<Bench, Error> {
+/// Asks about ten names of the descriptor, and expects all that are looked at in the answer.
+fn ten_of(place: &Place, one: OwnedFd, keeps: Option<Peer>) -> Result<Bench, Error> {
+    let looked_at = int(&place.params, LOOKED_AT.name);
     let trouble = "cannot open ten descriptors";
     let ten = (0..DESCRIPTORS).map(|_| dup(one.as_fd())).collect::<Result<Vec<_>, _>>();
     drop(one);
-    let ten = Descriptors::new(ten.context(trouble)?).context(trouble)?;
+    let ten = Descriptors::new(ten.context(trouble)?, looked_at as usize).context(trouble)?;
     let ask = move || {
         let _lives = &keeps;
-        Ok(ten.writable()? == DESCRIPTORS)
+        Ok(ten.writable()?.cast_unsigned() == looked_at)
     };
-    Ok(each("ask for ten descriptors", ask).note("looked_at", "10 descriptors"))
+    Ok(each("ask for ten descriptors", ask).note("looked_at", format!("{looked_at} descriptors")))
 }
 
 pub(super) fn select_10_fds(place: &Place) -> Result<Bench, Error> {
-    ten_of(opened(&empty_file(place)?, OFlags::RDONLY)?, None)
+    ten_of(place, opened(&empty_file(place)?, OFlags::RDONLY)?, None)
 }
 
 /// The other end of the connection is another process's, which does nothing with it.
@@ -103,7 +129,7 @@ pub(super) fn select_10_tcp_fds(place: &Place) -> Result<Bench, Error> {
         io::copy(&mut &other, &mut io::sink()).map(drop).context(trouble)
     })?;
     drop(other);
-    ten_of(stream.into(), Some(server))
+    ten_of(place, stream.into(), Some(server))
 }
 
 /// No role of the row: it sleeps.
@@ -131,7 +157,7 @@ struct Caught {
 pub(super) fn signal_overhead(_: &Place) -> Result<Bench, Error> {
     installed()?;
     let own = getpid();
-    let ask = move || test_kill_process(own).map(|()| true).map_err(io::Error::from);
+    let ask = move || native::kill(own, 0).map(|()| true);
     let caught = Caught { own, sent: 0, before: caught() };
     Ok(Bench::of(caught).minus(repeated("send no signal", ask)))
 }
@@ -139,7 +165,7 @@ pub(super) fn signal_overhead(_: &Place) -> Result<Bench, Error> {
 impl Body for Caught {
     fn repeat(&mut self, count: u64) -> Result<(), Error> {
         for _ in 0..count {
-            kill_process(self.own, Signal::USR1).context("cannot send a signal")?;
+            native::kill(self.own, Signal::USR1.as_raw()).context("cannot send a signal")?;
         }
         self.sent += count;
         Ok(())

@@ -260,18 +260,6 @@ pub(in crate::aim9) fn ask_everything() -> bool {
     }
 }
 
-#[cfg(target_env = "gnu")]
-pub(in crate::aim9) fn c_library() -> String {
-    // SAFETY: it gives a C string that lives as long as the program.
-    let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
-    format!("glibc {}", version.to_string_lossy())
-}
-
-#[cfg(not(target_env = "gnu"))]
-pub(in crate::aim9) fn c_library() -> String {
-    "not glibc".to_owned()
-}
-
 /// Blocks of one round of the allocator row: three at a time.
 const BLOCKS: usize = 300;
 

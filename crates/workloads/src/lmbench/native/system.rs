@@ -1,34 +1,87 @@
-//! System calls: closing, `select`, a signal's handler, the clock; and processes as LMbench makes them: a real
-//! `fork` of the measuring process, whose cost grows with its memory, where Rust's library would share it.
+//! Calls through the C library, as LMbench makes them: short ones, `select`, a signal's handler, the clock; and
+//! a real `fork` of the measuring process, whose cost grows with its memory, where Rust's library would share it.
 
+use crate::sys::done;
 use rustix::process::Pid;
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+fn bytes(result: isize) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+pub(in crate::lmbench) fn getppid() -> i32 {
+    // SAFETY: it has no arguments and cannot fail (getppid(2)).
+    unsafe { libc::getppid() }
+}
+
+pub(in crate::lmbench) fn read(from: &OwnedFd, to: &mut [u8; 1]) -> io::Result<usize> {
+    // SAFETY: the kernel writes one byte at most to the address of one.
+    bytes(unsafe { libc::read(from.as_raw_fd(), to.as_mut_ptr().cast(), 1) })
+}
+
+pub(in crate::lmbench) fn write(to: &OwnedFd, byte: &[u8; 1]) -> io::Result<usize> {
+    // SAFETY: the kernel reads one byte at the address of one.
+    bytes(unsafe { libc::write(to.as_raw_fd(), byte.as_ptr().cast(), 1) })
+}
+
+/// The file's size.
+pub(in crate::lmbench) fn stat(path: &CStr) -> io::Result<i64> {
+    // SAFETY: all zeroes is a valid stat, which lives, with the string, until the call returns.
+    unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        done(libc::stat(path.as_ptr(), &raw mut stat)).map(|()| stat.st_size)
+    }
+}
+
+/// The file's size.
+pub(in crate::lmbench) fn fstat(file: &OwnedFd) -> io::Result<i64> {
+    // SAFETY: all zeroes is a valid stat, which lives until the call returns.
+    unsafe {
+        let mut stat: libc::stat = std::mem::zeroed();
+        done(libc::fstat(file.as_raw_fd(), &raw mut stat)).map(|()| stat.st_size)
+    }
+}
+
+pub(in crate::lmbench) fn open(path: &CStr) -> io::Result<OwnedFd> {
+    // SAFETY: the string lives until the call returns; a descriptor that it gives is nobody else's.
+    unsafe {
+        match libc::open(path.as_ptr(), libc::O_RDONLY) {
+            -1 => Err(io::Error::last_os_error()),
+            descriptor => Ok(OwnedFd::from_raw_fd(descriptor)),
+        }
+    }
+}
+
+/// Sends a signal to a process; 0 only asks whether one could be sent.
+pub(in crate::lmbench) fn kill(pid: Pid, signal: libc::c_int) -> io::Result<()> {
+    // SAFETY: it has no memory to read or write (kill(2)).
+    done(unsafe { libc::kill(pid.as_raw_nonzero().get(), signal) })
+}
 
 /// Closes a descriptor. When one is dropped Rust asks first, in debug builds, whether it is open.
 pub(in crate::lmbench) fn close(descriptor: OwnedFd) -> io::Result<()> {
     // SAFETY: the descriptor was owned, and its owner is gone.
-    match unsafe { libc::close(descriptor.into_raw_fd()) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    done(unsafe { libc::close(descriptor.into_raw_fd()) })
 }
 
 pub(in crate::lmbench) struct Descriptors {
     _open: Vec<OwnedFd>,
     set: libc::fd_set,
-    /// One more than the highest: `select` looks at all below it (select(2)).
+    /// `select` looks at all below it (select(2)).
     end: libc::c_int,
 }
 
 impl Descriptors {
-    /// A set of these, which stay open.
-    pub(in crate::lmbench) fn new(open: Vec<OwnedFd>) -> io::Result<Self> {
-        let end = open.iter().map(|fd| fd.as_raw_fd() + 1).max().unwrap_or(0);
-        if end > libc::FD_SETSIZE as libc::c_int {
+    /// A set of these, which stay open; the kernel is told to look at the lowest so many.
+    pub(in crate::lmbench) fn new(open: Vec<OwnedFd>, looked_at: usize) -> io::Result<Self> {
+        let mut ends: Vec<_> = open.iter().map(|fd| fd.as_raw_fd() + 1).collect();
+        ends.sort_unstable();
+        let end = looked_at.checked_sub(1).and_then(|last| ends.get(last)).copied().unwrap_or(0);
+        if ends.last() > Some(&(libc::FD_SETSIZE as libc::c_int)) {
             return Err(io::Error::from_raw_os_error(libc::EMFILE));
         }
         // SAFETY: all zeroes is a valid set, FD_ZERO makes it an empty one, and every descriptor
