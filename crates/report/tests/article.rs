@@ -63,13 +63,13 @@ fn the_table_says_which_way_its_rows_went() {
         in_terminal(records).split_whitespace().collect::<Vec<_>>().join(" ")
     };
     for mut records in [support::article(), support::article_2003()] {
-        assert!(!told(&records).contains("Rows went by"), "a study of before the parameters");
+        assert!(!told(&records).contains("Rows ran with"), "a study of before the parameters");
         let rows = records.plan.rows.iter_mut().filter(|row| row.family == "lmbench");
         for row in rows {
             row.params = WorkloadSpec::parse("x:call=library,samples=3").expect("spec").params;
         }
         let told = told(&records);
-        assert_eq!(told.matches("Rows went by call=library.").count(), 1, "{told}");
+        assert_eq!(told.matches("Rows ran with call=library.").count(), 1, "{told}");
     }
 }
 

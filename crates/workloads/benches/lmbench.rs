@@ -3,7 +3,7 @@
 //! row stand the experiments that show why its ratio is what it is.
 //!
 //! `cargo bench -p coretwin-workloads --bench lmbench [-- NAME=VALUE …]` with `pairs=5`, `cpu=0`,
-//! `rows=simple-read,fork-sh` (all), `head=no`, `programs=FOLDER` (where the package's
+//! `rows=simple-read,fork-sh` (all), `cpus=one,two,free` (all), `head=no`, `programs=FOLDER` (where the package's
 //! programs are). Else the package, which is non-free, is fetched by an apt with a configuration of its own
 //! from the mirror that the machine's sources name, unpacked in a temporary folder, and removed with it.
 //!
@@ -27,6 +27,10 @@ const ENOUGH: &str = "50000";
 /// long it takes not to find it, and do not tell.
 const HELLO: &str = "/var/tmp/lmbench/hello";
 
+/// How many descriptors their `select` looks at depends on which are free below ten: without those that this
+/// program inherits, two.
+const NOTHING_INHERITED: &str = r#"exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; exec "$@""#;
+
 /// What is compared: our row as typed, and their program with its arguments; `FILE` is an empty file.
 struct Pair {
     ours: &'static str,
@@ -40,6 +44,16 @@ enum Cpus {
     One,
     Two,
     Free,
+}
+
+impl Cpus {
+    fn name(self) -> &'static str {
+        match self {
+            Self::One => "one",
+            Self::Two => "two",
+            Self::Free => "free",
+        }
+    }
 }
 
 const fn pair(ours: &'static str, theirs: &'static str) -> Pair {
@@ -116,7 +130,10 @@ fn compare(options: &Options) -> Result<(), Trouble> {
              |---|---|---|---|---|---|"
         );
     }
-    let asked = |pair: &&Pair| options.wants("rows", pair.ours.split(':').next().unwrap_or(""));
+    let asked = |pair: &&Pair| {
+        options.wants("rows", pair.ours.split(':').next().unwrap_or(""))
+            && options.wants("cpus", pair.cpus.name())
+    };
     let done = PAIRS.iter().filter(asked).try_for_each(|pair| row(pair, cpu, pairs, &theirs));
     if let Some(folder) = folder {
         fs::remove_dir_all(folder)?;
@@ -151,11 +168,7 @@ fn row(pair: &Pair, first: u32, pairs: usize, theirs: &Theirs) -> Result<(), Tro
     println!(
         "| `{}` | {} | {}{} | {} | {} | {ratio:.3} ({low:.3} to {high:.3}) |",
         pair.ours,
-        match pair.cpus {
-            Cpus::One => "one",
-            Cpus::Two => "two",
-            Cpus::Free => "free",
-        },
+        pair.cpus.name(),
         pair.theirs,
         if pair.built_here { " *" } else { "" },
         told(&mut our_times),
@@ -246,8 +259,8 @@ impl Theirs {
         let mut words =
             pair.theirs.split(' ').map(|word| if word == "FILE" { &*file } else { word });
         let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
-        let mut command = Command::new("taskset");
-        command.args(["--cpu-list", &cpus.join(",")]);
+        let mut command = Command::new("sh");
+        command.args(["-c", NOTHING_INHERITED, "sh", "taskset", "--cpu-list", &cpus.join(",")]);
         command.arg("env").env("ENOUGH", ENOUGH);
         if pair.cpus == Cpus::Two {
             command.arg("LMBENCH_SCHED=UNIQUE");

@@ -93,8 +93,9 @@ unsafe fn make(kind: u8, what: *const c_char, children: u64) -> i64 {
     wrong
 }
 
-/// What a child does, once it has looked, as LMbench's, in the environment how to be scheduled: `x` exits, `e` becomes a program without an environment, `s` becomes a shell with
-/// a line. Standard output is closed before, so that nothing has to be read.
+/// What a child does: `x` exits, `e` becomes a program without an environment, `s` becomes a shell with a line.
+/// Before, as in LMbench, it looks in the environment for how to be scheduled. Standard output is closed before
+/// the program starts, so that nothing has to be read.
 ///
 /// # Safety
 ///

@@ -302,6 +302,7 @@ fn wrong_values_are_explained() {
     fail(&row("fork-sh", "program=bash"), "it is 'dynamic' or 'static'");
     fail(&row("fork-sh", "program=parent"), "it is 'dynamic' or 'static'");
     fail(&row("fork-exit", "parent=none"), "it is 'small' or 'worker'");
+    fail(&row("fork-sh", "parent=none"), "it is 'small' or 'worker'");
     fail(&row("simple-read", "call=none"), "it is 'library' or 'direct'");
     fail(&row("simple-stat", "dir=here"), "beginning with '/'");
     fail(&row("simple-stat", "dir=/absent"), "No such file");

@@ -7,6 +7,7 @@ use crate::plot::{Bar, BarGroup, Bars, Plot};
 use crate::{Study, effects, words};
 use coretwin_article::printed::{Kernel, MEAN, Printed, Remark};
 use coretwin_article::tables::{ChatSize, Filled, Line, chat_size};
+use coretwin_base::origin::Origin;
 use coretwin_base::study::plan::{Protocol, Scale};
 use coretwin_base::study::reading::Better;
 use coretwin_base::study::summary::{RowEffect, SuiteEffect};
@@ -292,7 +293,7 @@ fn note(study: &Study<'_>, filled: &Filled<'_>, shape: &Shape, notes: &mut Footn
     if shape.printed && filled.sizes {
         add(sizes_note(filled));
     }
-    if let Some(way) = way(filled) {
+    if let Some(way) = way(filled).filter(|_| study.summary.origin != Origin::Simulated) {
         add(&way);
     }
     parts.extend(notes.text());
@@ -302,7 +303,7 @@ fn note(study: &Study<'_>, filled: &Filled<'_>, shape: &Shape, notes: &mut Footn
 /// Parameters of LMbench's rows that decide what a call costs, and so what it compares with.
 const WAYS: [&str; 4] = ["call", "looked_at", "parent", "program"];
 
-/// Which way the rows went; `None` for tables without such rows, and studies of before the parameters.
+/// Which way the rows went; `None` for tables without such rows, and for studies of before the parameters.
 fn way(filled: &Filled<'_>) -> Option<String> {
     let of_row = |line: &Line<'_>| -> Vec<String> {
         let given = |name: &&str| Some(format!("{name}={}", line.row.params.get(*name)?));
@@ -310,7 +311,7 @@ fn way(filled: &Filled<'_>) -> Option<String> {
     };
     let ways: BTreeSet<String> = filled.lines.iter().flat_map(of_row).collect();
     let ways = Vec::from_iter(ways).join(", ");
-    (filled.number == 1 && !ways.is_empty()).then(|| format!("Rows went by {ways}."))
+    (filled.number == 1 && !ways.is_empty()).then(|| format!("Rows ran with {ways}."))
 }
 
 fn sizes_note(filled: &Filled<'_>) -> &'static str {
