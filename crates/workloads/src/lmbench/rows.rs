@@ -6,6 +6,7 @@ use super::loopback::Channel;
 use super::native::memory as native;
 use super::native::system::{clock_by_library, clock_by_system_call};
 use super::processes::{PARENT, PARENTS, PROGRAM};
+use super::system_calls::{CALL_BY, DIRECT, LOOKED_AT};
 use super::{context_switch, files, loopback, memory, processes, system_calls};
 use crate::workload::{ParamSpec, Params, Placement, Scale, int, word};
 
@@ -29,16 +30,6 @@ pub(super) const CALL: Row = Row {
     check: |_, _| Ok(()),
     prepare: system_calls::simple_syscall,
 };
-
-/// Whether a call goes through the C library.
-pub(super) const CALL_BY: ParamSpec = ParamSpec::text(
-    "call",
-    "library",
-    "through the C library, as LMbench, or direct, by the call's own number",
-);
-pub(super) const DIRECT: &str = "direct";
-pub(super) const LOOKED_AT: ParamSpec =
-    ParamSpec::int("looked_at", [10, 1, 10], "descriptors that select looks at (LMbench 3: 2)");
 
 const CHILD: Row = Row {
     params: &[COPIES, DIR, PARENT, SAMPLE, SAMPLES],

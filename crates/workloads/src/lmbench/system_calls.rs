@@ -10,8 +10,7 @@
 
 use super::harness::{Bench, Body, Peer, Place, each, repeated};
 use super::native::system::{self as native, Descriptors, caught, close, install};
-use super::rows::{CALL_BY, DIRECT, LOOKED_AT};
-use crate::workload::{Outcome, Telling, int, text};
+use crate::workload::{Outcome, ParamSpec, Telling, int, text};
 use crate::{Context, Error, socket, sys};
 use rustix::fs::{Mode, OFlags, fstat, open, stat};
 use rustix::io::{dup, read, write};
@@ -20,6 +19,16 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+
+/// Whether a call goes through the C library.
+pub(super) const CALL_BY: ParamSpec = ParamSpec::text(
+    "call",
+    "library",
+    "through the C library, as LMbench, or direct, by the call's own number",
+);
+pub(super) const DIRECT: &str = "direct";
+pub(super) const LOOKED_AT: ParamSpec =
+    ParamSpec::int("looked_at", [10, 1, 10], "descriptors that select looks at (LMbench 3: 2)");
 
 /// Measures a call as `call=` says, through the C library or by its own number.
 fn called<S: 'static>(
