@@ -34,7 +34,7 @@ pub(super) const CALL: Row = Row {
 const CHILD: Row = Row {
     params: &[COPIES, DIR, PARENT, SAMPLE, SAMPLES],
     check: |row, params| word(row.name, params, PARENT.name, PARENTS),
-    analysis: "Each child is a copy of the measuring process, and may start on another CPU: memory, \
+    analysis: "Each child is a copy of its parent, and may start on another CPU: memory, \
                page tables and the scheduler. What a run takes where it may go is the scheduler's \
                choice; bound to one CPU it is the kernel's work. The article saw -2 % to -6 %.",
     processes: |_| 3,
