@@ -3,7 +3,9 @@
 use crate::Error;
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::topology::Topology;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+#[cfg(feature = "bpf")]
+use std::collections::BTreeSet;
 
 /// As in `c/core_queue.h`.
 pub(super) const CPUS_MAX: usize = 1024;
