@@ -1,4 +1,4 @@
-//! `cargo xtask python`: DuckDB and pandas in `target/python`, for the tests that read our datasets with
+//! `cargo xtask python`: DuckDB, pandas and polars in `target/python`, for the tests that read our datasets with
 //! them. Nothing is installed or kept outside of the target folder.
 
 use anyhow::{Context, Result, ensure};
@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// What is installed, in versions that the tests were written with.
-const PACKAGES: &[&str] = &["duckdb==2.0.0", "pandas==3.1.1", "pyarrow==26.0.1"];
+const PACKAGES: &[&str] =
+    &["duckdb==2.0.0", "pandas==3.1.1", "pyarrow==26.0.1", "polars==2.1.0", "matplotlib==3.11.2"];
 
 /// Lists what was installed, once all of it was.
 const DONE: &str = "installed.txt";

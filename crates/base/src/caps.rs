@@ -51,7 +51,7 @@ caps! {
     TABLE, "a table", 16 * MIB,
         "for `audit`";
     MODEL, "a model", MIB,
-        "presets, profiles, machines, scenarios, sweeps, fits, and what `perf stat` wrote: people write them";
+        "presets, profiles, machines, scenarios, sweeps, fits, study files, and what `perf stat` wrote: people write them";
     RT_APP, "a workload of rt-app", 4 * MIB,
         "JSON, which may be made from a trace";
     HOSTS, "a list of hosts", 4 * MIB,

@@ -62,17 +62,26 @@ fn next(study: &Study<'_>, folder: &Path) -> String {
         _ if first.origin != Origin::Measured => {
             "measure it on a machine: coretwin study".to_owned()
         }
+        None if first.is_withheld => "find what makes equal runs differ: see the report".to_owned(),
         None if plan.rules.is_screening() => "for a verdict, the same without --quick".to_owned(),
         None if plan.rules.protocol == Protocol::Article2003 => {
             "for a verdict, the same without --protocol".to_owned()
         }
         None if plan.rules.until == Rule::Verdict => go_on,
         None => "for a verdict, the same with more --blocks".to_owned(),
-        Some(_) if !has_siblings => "look for hidden siblings: coretwin probe".to_owned(),
+        Some(_) if !has_siblings && first.question != Question::Commands => {
+            "look for hidden siblings: coretwin probe".to_owned()
+        }
         Some(Verdict::Inconclusive) if plan.rules.until == Rule::Verdict => {
             "it lies near the margin; how much it is: --until width".to_owned()
         }
         Some(Verdict::Inconclusive) => "the same with more blocks: --blocks 48".to_owned(),
+        Some(_) if first.question == Question::Commands => {
+            match plan.arms.iter().any(|arm| arm.control) {
+                true => "what each row says: see the report".to_owned(),
+                false => "would it find a difference in nothing? add --aa".to_owned(),
+            }
+        }
         Some(Verdict::NoMaterialDifference) => {
             "decide on security or cost: coretwin topology".to_owned()
         }

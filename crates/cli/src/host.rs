@@ -9,6 +9,7 @@ use coretwin_host::root::Root;
 use coretwin_host::topology::{read, read_and_remember, state_folder};
 use coretwin_lab::probe;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 /// Where this user's findings are kept.
 pub(crate) fn state(root: &Root) -> PathBuf {
@@ -43,8 +44,20 @@ pub(crate) fn remember(root: &Root, found: &Probe) {
     }
 }
 
+/// The words of the call with those of a file of options among them, once there is one.
+static SAID: OnceLock<Vec<String>> = OnceLock::new();
+
+/// From here on the call was with these words.
+pub(crate) fn said(words: Vec<String>) {
+    // One call reads one file.
+    let _ = SAID.set(words);
+}
+
 /// The words this program was called with; what is not UTF-8 in them is replaced.
 pub(crate) fn words() -> Vec<String> {
+    if let Some(words) = SAID.get() {
+        return words.clone();
+    }
     std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 

@@ -168,6 +168,7 @@ const FILES: &[(&str, &[&str], Expect)] = &[
         Expect::Refused(&caps::MODEL),
     ),
     ("./p.toml", &["simulate", "sweep", "./p.toml", "--out=v"], Expect::Refused(&caps::MODEL)),
+    ("./p.toml", &["study", "-f", "./p.toml"], Expect::Refused(&caps::MODEL)),
     ("./p.toml", &["study", "chat", "--machine", "./p.toml"], Expect::Refused(&caps::MODEL)),
     (
         "./p.toml",

@@ -318,3 +318,191 @@ fn a_busy_machine_is_told_waited_for_and_given_up() {
     assert!(told.out.contains("the same with --wait-quiet added"), "{}", told.out);
     assert!(summary(&folder.path().join("s"))["sentences"].to_string().contains(said));
 }
+
+#[test]
+fn commands_are_compared_and_the_answer_says_nothing_of_smt() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let script = |rate: &str| format!("echo rate: {rate} {{n}}; true");
+    let metric = "rate:per second:higher=rate: ([0-9]+)";
+    let (old, new) = (format!("old={}", script("100")), format!("new={}", script("150")));
+    let args = ["--variant", &old, "--variant", &new, "-L", "n", "1,2", "--metric", metric];
+    let rest = ["--aa", "--blocks", "4", "-w", "2", "--out", "s"];
+    let ran = study(folder.path(), &[&args[..], &rest].concat());
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    assert!(ran.out.starts_with("FASTER: choose new: 50.0 % faster"), "{}", ran.out);
+    assert!(ran.out.contains("old/again ±0.0 %"), "{}", ran.out);
+    let said = format!("{}{}", ran.out, ran.err);
+    assert!(!said.to_lowercase().contains("smt") && !said.contains("probe"), "{said}");
+    let out = folder.path().join("s");
+    let readings = journal(&out);
+    let warmups = readings.iter().filter(|reading| reading["phase"] == "warmup").count();
+    assert_eq!((warmups, readings.len()), (2 * 2 * 3, 12 + 4 * 2 * 3));
+    let summary = summary(&out);
+    assert_eq!(summary["arms"][1]["variant"]["argv"][2], script("150"));
+    assert_eq!(summary["rows"][1]["row"], "command:n=2");
+    for (format, part) in
+        [("md", "old against new"), ("csv", ",old/again,"), ("html", "old against new")]
+    {
+        let shown = coretwin(folder.path(), &["report", "s", "--format", format]);
+        assert!(shown.out.contains(part), "{format}: {}", shown.out);
+    }
+    let gate = study(
+        folder.path(),
+        &[&args[..], &["--blocks", "4", "--fail-on", "faster", "--out", "t"]].concat(),
+    );
+    assert_eq!(gate.status, 1, "--fail-on faster matched");
+    assert!(gate.out.contains("add --aa"), "{}", gate.out);
+}
+
+#[test]
+fn a_control_that_differs_withholds_every_verdict() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let rates = "case {arm} in old/again) r=130;; new) r=150;; *) r=100;; esac; echo rate: $r";
+    let variants = [format!("--variant=old={rates}"), format!("--variant=new={rates}")];
+    let options = ["--metric", "rate:per second:higher=rate: ([0-9]+)", "--blocks", "4", "--aa"];
+    let args = [&[&*variants[0], &variants[1]], &options[..], &["--fail-on=faster", "--out", "s"]];
+    let ran = study(folder.path(), &args.concat());
+    let said = "NO VERDICT, for the control differs from itself: 50.0 % faster with new than\n";
+    assert!(ran.status == 0 && ran.out.starts_with(said), "{}: {}", ran.status, ran.out);
+    assert!(ran.out.contains("find what makes equal runs differ"), "{}", ran.out);
+    let summary = summary(&folder.path().join("s"));
+    let verdicts = |list: &str| -> Vec<Value> {
+        let all = summary[list].as_array().expect("a list").iter();
+        all.map(|one| one["verdict"].clone()).collect()
+    };
+    assert_eq!(verdicts("rows"), [Value::Null, "helps".into()], "the control's is the reason");
+    let mut warnings = summary["warnings"].as_array().expect("a list").iter();
+    assert!(warnings.any(|warning| warning["kind"] == "control-differs"), "{summary}");
+}
+
+#[test]
+fn commands_crossed_with_arms_have_an_interaction_in_every_format() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let script =
+        "case {arm} in a/new) echo rate: 200;; b/new) echo rate: 150;; *) echo rate: 100;; esac";
+    let variants = ["old", "new"].map(|name| format!("--variant={name}={script}"));
+    let options = ["--metric", "rate:per second:higher=rate: ([0-9]+)", "--blocks", "4"];
+    let args = [&ARMS[..], &[&*variants[0], &variants[1]], &options, &["--out", "s"]].concat();
+    let ran = study(folder.path(), &args);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let said = "FASTER: choose a/new: 100.0 % faster with a/new than with a/old.\n";
+    assert!(ran.out.starts_with(said), "{}", ran.out);
+    let said = "arms      GAINS LESS: new over old −25.0 % (−30.7 to −18.8 %), b beside a\n";
+    assert!(ran.out.contains(said) && ran.out.lines().count() <= 7, "{}", ran.out);
+    let summary = summary(&folder.path().join("s"));
+    let [interaction] = summary["interactions"].as_array().expect("a list").as_slice() else {
+        panic!("{summary}")
+    };
+    assert_eq!((&interaction["arm"], &interaction["against"]), (&"b/new".into(), &"a/new".into()));
+    let ratio = interaction["ratio"].as_f64().expect("a ratio");
+    assert!((ratio - 0.75).abs() < 1e-9 && interaction["verdict"] == "hurts", "{interaction}");
+    for format in ["text", "md", "html"] {
+        let shown = coretwin(folder.path(), &["report", "s", "--format", format]).out;
+        for part in ["Interactions", "GAINS LESS", "b/new against b/old", "Effect of each arm"] {
+            // A figure has its title where it can be drawn.
+            let is_figure = part.starts_with("Effect of") && format != "html";
+            assert!(is_figure || shown.contains(part), "{format}: {part}: {shown}");
+        }
+        assert!(!shown.contains("NaN") && !shown.contains("SMT off"), "{format}: {shown}");
+    }
+    let told = study(folder.path(), &[&args[..], &["--dry-run"]].concat()).out;
+    assert!(told.contains("Command      b/new: /bin/sh -c case {arm} in"), "{told}");
+    std::fs::write(folder.path().join("hosts"), "a\n").expect("hosts");
+    let plan = ["fleet", "plan", "f", "--engine=ssh", "--hosts=hosts", "--", "study", "chat"];
+    assert_eq!(coretwin(folder.path(), &plan).status, 0);
+    let ran = coretwin(folder.path(), &["fleet", "bundle", "s", "--fleet=f", "--task=0"]);
+    assert!(ran.status == 2 && ran.err.contains("a fleet compares arms"), "{ran:?}");
+}
+
+#[test]
+fn an_interrupted_study_of_commands_is_gone_on_with() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let metric = "rate:per second:higher=rate: ([0-9]+)";
+    let variants = ["--variant", "a=echo rate: 100", "--variant", "b=echo rate: 50"];
+    let args = [&variants[..], &["--metric", metric, "--blocks", "3"]].concat();
+    let whole = study(folder.path(), &[&args[..], &["--out", "s"]].concat());
+    assert_eq!(whole.status, 0, "{}", whole.err);
+    let path = folder.path().join("s/journal.jsonl");
+    let text = std::fs::read_to_string(&path).expect("journal");
+    let kept: Vec<&str> = text.lines().take(5).collect();
+    std::fs::write(&path, kept.join("\n") + "\n").expect("a broken journal");
+    let again = coretwin(folder.path(), &["study", "--resume", "s"]);
+    assert_eq!(again.status, 0, "{}", again.err);
+    assert!(again.out.starts_with("SLOWER: stay with a:"), "{}", again.out);
+    assert_eq!(summary(&folder.path().join("s"))["blocks"], 3);
+}
+
+#[test]
+fn slips_in_commands_to_compare_are_said_before_anything_runs() {
+    let folder = tempfile::tempdir().expect("folder");
+    for (args, part) in [
+        (&["--variant", "a=true", "--variant", "a=false"][..], "two commands are called 'a'"),
+        (&["--variant", "a=no-such-program"], "in no folder of PATH"),
+        (&["--variant", "a=true", "--variant", "b=false", "-L", "n", "1"], "needs {n}"),
+        (&["--variant", "true", "--dry-run"], "there is one arm only"),
+        (
+            &["--variant", "a=true", "--variant", "b=false", "--protocol", "2003"],
+            "--variant and --aa",
+        ),
+        (&["-P", "n", "3", "1", "--variant", "true {n}"], "nothing from 3 to 1"),
+        (
+            &["-P", "n", "1", "99", "-P", "m", "1", "99", "--variant", "true {n} {m}"],
+            "more than 1000 combinations",
+        ),
+        (&["--variant", "a=true {n}", "-L", "n", "1,1"], "two commands are called"),
+        (&["chat", "--machine", "zen4-2x96", "--aa"], "nothing to control"),
+    ] {
+        let ran = study(folder.path(), args);
+        assert!(ran.status == 2 || ran.status == 3, "{args:?}: {} {}", ran.status, ran.err);
+        assert!(ran.err.contains(part), "{args:?}: {}", ran.err);
+    }
+}
+
+#[test]
+fn a_study_is_written_as_a_file_and_run_from_it() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    let options = [
+        "--write", "q.toml", "--arm", "a=cpus:0", "--arm", "b=cpus:0", "--blocks", "3", "--seed",
+        "9",
+    ];
+    let command = ["--", "sh", "-c", "sleep 0.0{threads}1"];
+    let ran = study(folder.path(), &[&options[..], &command].concat());
+    assert_eq!((ran.status, ran.out.as_str()), (0, ""), "{}", ran.err);
+    let text = std::fs::read_to_string(folder.path().join("q.toml")).expect("a file");
+    assert!(text.contains("arm = [\"a=cpus:0\", \"b=cpus:0\"]\n"), "{text}");
+    let planned = |args: &[&str]| -> Value {
+        let ran = coretwin(folder.path(), &[&["study", "--dry-run", "--json"], args].concat());
+        serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.err))
+    };
+    let mut typed = options[2..].to_vec();
+    typed.extend(["--others-limit", "100%", "--steal-limit", "100%"]);
+    typed.extend(command);
+    assert_eq!(planned(&["-f", "q.toml"]), planned(&typed), "the same plan");
+    let ran = coretwin(folder.path(), &["study", "--file=q.toml", "--blocks", "2", "--out", "s"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    assert_eq!(journal(&folder.path().join("s")).len(), 1 + 2 * 2);
+    let shown = coretwin(folder.path(), &["report", "s", "--format", "md"]).out;
+    let again = shown.lines().map(str::trim).find(|line| line.starts_with("coretwin study"));
+    let again = again.expect("a line");
+    assert!(!again.contains("q.toml"), "the file may change: {again}");
+    assert!(again.contains("--blocks=2") && again.contains("--out=s-again"), "{again}");
+    // What the line says is the same study.
+    let words = ["-c", &again.replacen("coretwin study", "\"$0\" study --dry-run --json", 1)];
+    let ran = std::process::Command::new("sh")
+        .args(words)
+        .arg(common::CORETWIN)
+        .current_dir(folder.path())
+        .output()
+        .expect("a shell");
+    let plan: Value = serde_json::from_slice(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
+    let was = std::fs::read_to_string(folder.path().join("s/plan.json")).expect("a plan");
+    let was: Value = serde_json::from_str(&was).expect("json");
+    for field in ["arms", "rows", "command", "seed", "orders", "rules"] {
+        assert_eq!(plan[field], was[field], "{field}");
+    }
+}

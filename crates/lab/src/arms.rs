@@ -6,15 +6,22 @@ use coretwin_base::machine::topology::Topology;
 use coretwin_base::simulation::core_queue::{self, Options};
 use coretwin_base::study::arm::{ArmSpec, ArmState, KERNEL};
 use coretwin_base::study::boot::Promise;
-use coretwin_base::study::plan::{Comparison, PlanArm};
+use coretwin_base::study::plan::{Comparison, PlanArm, Variant};
 use coretwin_base::suggest;
 use std::collections::BTreeSet;
+
+fn typed(state: ArmState) -> ArmSpec {
+    ArmSpec { label: state.to_string(), state, scheduler: KERNEL.to_owned() }
+}
+
+/// The arm of a study that compares commands and names none.
+pub(crate) fn all_cpus() -> ArmSpec {
+    typed(ArmState::On)
+}
 
 /// The arms of a study that names none: `one-per-core` and `on` where siblings are visible, else
 /// half of the CPUs and all of them (which says nothing about SMT), else the one CPU there is.
 pub(crate) fn default_arms(topology: &Topology) -> Vec<ArmSpec> {
-    let typed =
-        |state: ArmState| ArmSpec { label: state.to_string(), state, scheduler: KERNEL.to_owned() };
     if topology.has_usable_siblings() {
         return vec![typed(ArmState::OnePerCore), typed(ArmState::On)];
     }
@@ -26,7 +33,7 @@ pub(crate) fn default_arms(topology: &Topology) -> Vec<ArmSpec> {
 }
 
 pub fn resolve(specs: &[ArmSpec], topology: &Topology) -> Result<Vec<PlanArm>, Error> {
-    check_labels(specs)?;
+    check_labels(specs.iter().map(|spec| &spec.label))?;
     let is_boot = |spec: &&ArmSpec| matches!(spec.state, ArmState::Boot(_));
     if let (Some(boot), Some(other)) =
         (specs.iter().find(is_boot), specs.iter().find(|spec| !is_boot(spec)))
@@ -40,13 +47,40 @@ pub fn resolve(specs: &[ArmSpec], topology: &Topology) -> Result<Vec<PlanArm>, E
     specs.iter().map(|spec| resolve_one(spec, topology)).collect()
 }
 
-pub(crate) fn check_labels(specs: &[ArmSpec]) -> Result<(), Error> {
-    let mut labels = BTreeSet::new();
-    match specs.iter().find(|spec| !labels.insert(spec.label.as_str())) {
+/// These arms once for each command, the commands of an arm together, each against the first there; and
+/// the reference once more, if a control is asked for.
+pub(crate) fn crossed(arms: Vec<PlanArm>, variants: &[Variant], control: bool) -> Vec<PlanArm> {
+    let many = arms.len() > 1;
+    let label = |arm: &PlanArm, variant: &Variant| match many {
+        true => format!("{}/{}", arm.label, variant.name),
+        false => variant.name.clone(),
+    };
+    let with = |arm: &PlanArm, place: usize| PlanArm {
+        label: label(arm, &variants[place]),
+        about: format!("{} on {}", variants[place].typed(), arm.about),
+        against: (place > 0 && arm.label != arms[0].label).then(|| label(arm, &variants[0])),
+        variant: Some(variants[place].clone()),
+        ..arm.clone()
+    };
+    let mut all: Vec<PlanArm> = match variants {
+        [] => arms.clone(),
+        _ => {
+            arms.iter().flat_map(|arm| (0..variants.len()).map(|place| with(arm, place))).collect()
+        }
+    };
+    if let Some(first) = all.first().filter(|_| control) {
+        let (label, about) = (format!("{}/again", first.label), format!("{}, again", first.about));
+        all.push(PlanArm { label, about, control: true, ..first.clone() });
+    }
+    all
+}
+
+pub(crate) fn check_labels<'a>(labels: impl Iterator<Item = &'a String>) -> Result<(), Error> {
+    let mut known = BTreeSet::new();
+    match labels.into_iter().find(|label| !known.insert(*label)) {
         None => Ok(()),
-        Some(spec) => Err(Error::Usage(format!(
-            "two arms are called '{}'; give one another label, like b={}",
-            spec.label, spec.state
+        Some(label) => Err(Error::Usage(format!(
+            "two arms are called '{label}'; give one another label, like b=STATE"
         ))),
     }
 }
@@ -106,6 +140,7 @@ fn resolve_one(spec: &ArmSpec, topology: &Topology) -> Result<PlanArm, Error> {
         smt: (spec.state == ArmState::Off).then_some(false),
         cpus,
         about: format!("{about}{scheduler}"),
+        ..PlanArm::default()
     })
 }
 

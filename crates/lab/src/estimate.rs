@@ -26,7 +26,8 @@ pub fn foretold_s(plan: &Plan) -> Option<f64> {
         plan.rules.settle_s + runs.sum::<f64>()
     };
     let block_s = |block: u32| (0..plan.arms.len()).map(|arm| visit_s(block, arm)).sum::<f64>();
-    let before_s = if plan.rules.warmup && !plan.reboots() { takes.iter().sum() } else { 0.0 };
+    let warmup_s = f64::from(plan.rules.warmup_runs) * takes.iter().sum::<f64>();
+    let before_s = if plan.rules.warmup && !plan.reboots() { warmup_s } else { 0.0 };
     let blocks_s = match plan.rules.protocol {
         Protocol::Article2003 => (0..plan.blocks_max()).map(block_s).sum(),
         Protocol::Modern | Protocol::Fixed | Protocol::Quick => {

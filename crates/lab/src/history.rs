@@ -82,8 +82,12 @@ impl History {
         })
     }
 
-    pub(crate) fn warmed_up(&self, row: &str) -> bool {
-        self.readings.iter().any(|reading| reading.phase == Phase::Warmup && reading.row == row)
+    /// How often a row was run in an arm before the first block.
+    pub(crate) fn warmed_up(&self, arm: &str, row: &str) -> usize {
+        let is_it = |reading: &&Reading| {
+            reading.phase == Phase::Warmup && reading.arm == arm && reading.row == row
+        };
+        self.readings.iter().filter(is_it).count()
     }
 
     /// Whether a cell was run (for the protocol of 2003, which has no blocks to speak of).

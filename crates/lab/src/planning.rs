@@ -11,7 +11,7 @@ use coretwin_base::schema::SCHEMA;
 use coretwin_base::study::arm::{ArmSpec, ArmState};
 use coretwin_base::study::command::CommandSpec;
 use coretwin_base::study::plan::{
-    Comparison, Plan, PlanArm, PlanRow, Protocol, Rule, Rules, Screening, ThreadRule,
+    Comparison, Plan, PlanArm, PlanRow, Protocol, Rule, Rules, Screening, ThreadRule, one_state,
 };
 use coretwin_base::warning::Warning;
 use coretwin_stats::study::protocol_2003;
@@ -31,14 +31,19 @@ const RETRIES_MAX: u32 = 2;
 /// Draws the plan of a study on a machine of this topology. Errors: unknown names, parameters out
 /// of range, arms or placements this machine cannot reach.
 pub fn draw(request: &Request, machine: &str, topology: &Topology) -> Result<Plan, Error> {
-    let specs =
-        if request.arms.is_empty() { arms::default_arms(topology) } else { request.arms.clone() };
+    let specs = match request.arms.as_slice() {
+        [] if !request.variants().is_empty() => vec![arms::all_cpus()],
+        [] => arms::default_arms(topology),
+        arms => arms.to_vec(),
+    };
     let asked = rows::asked(request, Names::Suites, topology)?;
-    let plan = assemble(request, Parts::on_host(&specs, asked, topology)?, machine, topology)?;
+    let plan =
+        assemble(request, Parts::on_host(request, &specs, asked, topology)?, machine, topology)?;
     match plan.arms.as_slice() {
         [] => Err(Error::NotPossible("no CPU is usable here".to_owned())),
         [arm] => Err(Error::NotPossible(format!(
-            "there is one arm only ({}), and a study compares two or more; name another with --arm",
+            "there is one arm only ({}), and a study compares two or more; name another with --arm, \
+             or with --aa measure it against itself",
             arm.about
         ))),
         _ => Ok(plan),
@@ -49,7 +54,7 @@ pub fn draw(request: &Request, machine: &str, topology: &Topology) -> Result<Pla
 /// [`draw`].
 pub fn draw_once(request: &Request, machine: &str, topology: &Topology) -> Result<Plan, Error> {
     let asked = rows::asked(request, Names::Workloads, topology)?;
-    assemble(request, Parts::on_host(&request.arms, asked, topology)?, machine, topology)
+    assemble(request, Parts::on_host(request, &request.arms, asked, topology)?, machine, topology)
 }
 
 pub(crate) struct Parts {
@@ -59,8 +64,15 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    fn on_host(specs: &[ArmSpec], asked: Asked, topology: &Topology) -> Result<Self, Error> {
+    fn on_host(
+        request: &Request,
+        specs: &[ArmSpec],
+        asked: Asked,
+        topology: &Topology,
+    ) -> Result<Self, Error> {
         let arms = arms::resolve(specs, topology)?;
+        let arms = arms::crossed(arms, request.variants(), request.control);
+        arms::check_labels(arms.iter().map(|arm| &arm.label))?;
         let left_out = asked.left_out();
         let rows = asked.placed(&arms, topology)?;
         Ok(Self { arms, rows, left_out })
@@ -137,6 +149,7 @@ fn rules(request: &Request, rows: &[PlanRow], arms: &[PlanArm]) -> Result<Rules,
         // A screening is to be short, whatever happens beside it.
         retries_max: if article || reboots || quick { 0 } else { RETRIES_MAX },
         warmup: request.warmup && !article,
+        warmup_runs: request.warmup_runs.unwrap_or(1),
         settle_s: if switches || reboots { request.settle_s } else { 0.0 },
         repeats: request.repeats.unwrap_or(if reboots { BOOT_REPEATS } else { 1 }),
         until,
@@ -146,7 +159,10 @@ fn rules(request: &Request, rows: &[PlanRow], arms: &[PlanArm]) -> Result<Rules,
 fn check_rules(request: &Request, rows: &[PlanRow], reboots: bool) -> Result<(), Error> {
     let article = request.protocol == Protocol::Article2003;
     let sequential = request.until == Rule::Verdict;
-    let why = if sequential && (article || request.blocks.is_some()) {
+    let many = request.control || !request.variants().is_empty();
+    let why = if (article || reboots) && many {
+        "--variant and --aa need blocks without boots; leave out --protocol 2003 and boot arms"
+    } else if sequential && (article || request.blocks.is_some()) {
         "--until verdict decides how many blocks there are; leave out --blocks and --protocol"
     } else if sequential && reboots {
         "--until verdict cannot ask for boots one by one; leave it out where boots are compared"
@@ -192,7 +208,7 @@ fn warnings(comparison: Comparison, arms: &[PlanArm], topology: &Topology) -> Ve
     if arms.iter().any(|arm| matches!(arm.state, ArmState::Boot(_))) {
         return warnings;
     }
-    if comparison == Comparison::None && !topology.has_usable_siblings() {
+    if comparison == Comparison::None && !topology.has_usable_siblings() && !one_state(arms) {
         warnings.push(Warning::new(
             "no-siblings",
             match topology.cores_of(&topology.allowed) {

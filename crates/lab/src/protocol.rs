@@ -137,19 +137,27 @@ fn nothing_works(engine: &Engine<'_>) -> bool {
     engine.history.readings.iter().all(|reading| reading.status == Status::Failed)
 }
 
-/// Each row once, in the reference arm: caches, page tables and slabs fill before block 0.
+/// Each row in the reference arm: caches, page tables and slabs fill before block 0. Where commands are
+/// compared in every arm, for each has files of its own.
 fn warm_up(engine: &mut Engine<'_>) -> Result<(), Error> {
-    if !engine.plan.rules.warmup {
+    let plan = engine.plan;
+    if !plan.rules.warmup {
         return Ok(());
     }
-    let arm = engine.plan.reference_index();
-    let cells: Vec<Cell> = (0..engine.plan.rows.len())
-        .filter(|row| engine.plan.rows[*row].runs_in(&engine.plan.arms[arm].label))
-        .filter(|row| !engine.history.warmed_up(&engine.plan.rows[*row].id))
-        .map(|row| Cell { row, threads: run_order::threads(engine.plan, row, arm, &engine.chosen) })
-        .collect();
-    if !cells.is_empty() {
-        engine.visit(Phase::Warmup, 0, 0, arm, &cells)?;
+    let is_warmed = |arm: &usize| plan.has_variants() || *arm == plan.reference_index();
+    for arm in (0..plan.arms.len()).filter(is_warmed) {
+        let label = &plan.arms[arm].label;
+        let cell = |row| Cell { row, threads: run_order::threads(plan, row, arm, &engine.chosen) };
+        let runs = |row: usize| {
+            let done = engine.history.warmed_up(label, &plan.rows[row].id);
+            (plan.rules.warmup_runs as usize).saturating_sub(done)
+        };
+        let rows = (0..plan.rows.len()).filter(|row| plan.rows[*row].runs_in(label));
+        let cells: Vec<Cell> =
+            rows.flat_map(|row| std::iter::repeat_n(cell(row), runs(row))).collect();
+        if !cells.is_empty() {
+            engine.visit(Phase::Warmup, 0, 0, arm, &cells)?;
+        }
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use coretwin_base::machine::placement::Placement;
 use coretwin_base::parameters::WorkloadSpec;
 use coretwin_base::study::arm::ArmSpec;
 use coretwin_base::study::command::CommandSpec;
-use coretwin_base::study::plan::{Protocol, Rule};
+use coretwin_base::study::plan::{Protocol, Rule, Variant};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
@@ -24,8 +24,12 @@ pub struct Request {
     pub margin: f64,
     /// Longest time, in seconds.
     pub budget_s: f64,
-    /// Whether each row is run once before the first block, and one run discarded after every switch.
+    /// Whether each row is run before the first block, and one run discarded after every switch.
     pub warmup: bool,
+    /// How often each row is run before the first block; `None` for the default.
+    pub warmup_runs: Option<u32>,
+    /// Whether the reference is an arm once more, as a control.
+    pub control: bool,
     /// How long the machine rests after a switch of SMT, in seconds.
     pub settle_s: f64,
     /// Runs of every row within one visit to an arm; `None` for the default.
@@ -36,6 +40,16 @@ pub struct Request {
     pub others_share_max: f64,
 }
 
+impl Request {
+    /// The commands to compare; none where only arms are compared.
+    pub(crate) fn variants(&self) -> &[Variant] {
+        match &self.subject {
+            Subject::Command { variants, .. } => variants,
+            Subject::Workloads(_) => &[],
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum Subject {
     Workloads(Vec<WorkloadSpec>),
@@ -44,6 +58,10 @@ pub enum Subject {
         spec: Box<CommandSpec>,
         threads: Counts,
         copies: Counts,
+        /// Commands to compare, `spec` being the first; empty: only arms are compared.
+        variants: Vec<Variant>,
+        /// Names to fill in, each with its values; every combination is a row.
+        parameters: Vec<(String, Vec<String>)>,
     },
 }
 

@@ -6,9 +6,9 @@ use crate::request::{Counts, Request, Subject};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::machine::topology::Topology;
-use coretwin_base::parameters::{Params, WorkloadSpec, label};
+use coretwin_base::parameters::{ParamValue, Params, WorkloadSpec, label};
 use coretwin_base::study::arm::ArmState;
-use coretwin_base::study::command::CommandSpec;
+use coretwin_base::study::command::{CommandSpec, FILLED_IN, ServerSpec};
 use coretwin_base::study::plan::{CopyRule, PlanArm, PlanRow, Scale, ThreadRule};
 use coretwin_base::study::reading::Better;
 use coretwin_base::warning::Warning;
@@ -40,7 +40,7 @@ pub(crate) struct Asked {
 pub(crate) fn asked(request: &Request, names: Names, topology: &Topology) -> Result<Asked, Error> {
     let asked = match &request.subject {
         Subject::Workloads(specs) => of_workloads(specs, request, names, topology)?,
-        Subject::Command { spec, threads, copies } => {
+        Subject::Command { spec, threads, copies, variants, parameters } => {
             if request.placements.iter().any(|placement| *placement != Placement::Free) {
                 return Err(Error::Usage(
                     "--placement is for workloads of the table; where a command's tasks run is \
@@ -49,13 +49,16 @@ pub(crate) fn asked(request: &Request, names: Names, topology: &Topology) -> Res
                 ));
             }
             let counted = !matches!(threads, Counts::Default);
-            if counted && !spec.argv.iter().any(|arg| arg.contains("{threads}")) {
+            let commands = [&spec.argv].into_iter().chain(variants.iter().map(|one| &one.argv));
+            let is_in = |name: &str, argv: &[String]| argv.iter().any(|arg| arg.contains(name));
+            if counted && !commands.clone().any(|argv| is_in("{threads}", argv)) {
                 return Err(Error::Usage(
                     "--threads needs {threads} in the command, where the number is filled in"
                         .to_owned(),
                 ));
             }
-            let rows = command_rows(spec, threads, copies);
+            check_parameters(spec, parameters, commands)?;
+            let rows = over(parameters, command_rows(spec, threads, copies));
             Asked { rows: rows.into_iter().map(|row| (row, false)).collect(), ..Asked::default() }
         }
     };
@@ -223,6 +226,73 @@ impl Asked {
             };
             self.rows.push((plan_row, by_suite));
         }
+    }
+}
+
+/// Refuses parameters that are something else already, or would change nothing.
+fn check_parameters<'a>(
+    spec: &'a CommandSpec,
+    parameters: &[(String, Vec<String>)],
+    commands: impl Iterator<Item = &'a Vec<String>> + Clone,
+) -> Result<(), Error> {
+    let server = spec.server.iter().map(|server| &server.command);
+    let hooks = || server.clone().chain(&spec.prepare).chain(&spec.cleanup);
+    for (place, (name, _)) in parameters.iter().enumerate() {
+        let placeholder = format!("{{{name}}}");
+        let is_used =
+            commands.clone().flatten().chain(hooks()).any(|word| word.contains(&placeholder));
+        let why = if FILLED_IN.contains(&name.as_str()) || name == "copies" {
+            format!("the parameter {name} is filled in for each run already; give it another name")
+        } else if parameters[..place].iter().any(|(other, _)| other == name) {
+            format!("the parameter {name} is given twice")
+        } else if !is_used {
+            format!(
+                "the parameter {name} needs {placeholder} in the command, where its values are filled in"
+            )
+        } else {
+            continue;
+        };
+        return Err(Error::Usage(why));
+    }
+    Ok(())
+}
+
+/// These rows with every combination of the parameters' values.
+fn over(parameters: &[(String, Vec<String>)], rows: Vec<PlanRow>) -> Vec<PlanRow> {
+    parameters.iter().fold(rows, |rows, (name, values)| {
+        let with = |row: &PlanRow, value: &String| {
+            let mut params = row.params.clone();
+            params.insert(name.clone(), ParamValue::parse(value));
+            PlanRow { id: label(COMMAND, &params), params, ..row.clone() }
+        };
+        rows.iter().flat_map(|row| values.iter().map(move |value| with(row, value))).collect()
+    })
+}
+
+/// A command with a row's parameters and an arm's variant filled in, in its hooks too. What depends on the
+/// run itself is filled in by the worker.
+pub(crate) fn filled(spec: &CommandSpec, row: &PlanRow, arm: &PlanArm) -> CommandSpec {
+    let variant = arm.variant.as_ref();
+    let fill = |text: &String| {
+        let name = variant.map_or("{variant}", |variant| variant.name.as_str());
+        let text = text.replace("{variant}", name);
+        let own = variant.iter().flat_map(|variant| &variant.params).chain(&row.params);
+        let own = own.filter(|(name, _)| !["threads", "copies"].contains(&name.as_str()));
+        own.fold(text, |text, (name, value)| {
+            text.replace(&format!("{{{name}}}"), &value.to_string())
+        })
+    };
+    let argv = variant.map_or(&spec.argv, |variant| &variant.argv);
+    CommandSpec {
+        argv: argv.iter().map(fill).collect(),
+        server: spec.server.clone().map(|server| ServerSpec {
+            command: fill(&server.command),
+            ready: server.ready.as_ref().map(fill),
+            ..server
+        }),
+        prepare: spec.prepare.as_ref().map(fill),
+        cleanup: spec.cleanup.as_ref().map(fill),
+        ..spec.clone()
     }
 }
 

@@ -60,6 +60,7 @@ mod tests {
             others_share_max: 0.05,
             retries_max: 2,
             warmup: false,
+            warmup_runs: 1,
             settle_s: 0.0,
             repeats: 1,
             until: Rule::Width,

@@ -6,7 +6,8 @@ use coretwin_base::machine::environment::Environment;
 use coretwin_base::machine::topology::Topology;
 use coretwin_base::study::arm::ArmSpec;
 use coretwin_base::study::consistency;
-use coretwin_base::study::plan::{Plan, Protocol, Rule};
+use coretwin_base::study::job::Work;
+use coretwin_base::study::plan::{Plan, Protocol, Rule, Variant};
 use coretwin_base::study::reading::{Better, Phase, Reading, Status};
 use coretwin_base::study::summary::{StoppedBecause, Verdict};
 use coretwin_lab::Error;
@@ -15,8 +16,8 @@ use coretwin_lab::event::{Event, Listener, Listeners};
 use coretwin_lab::machine::Stop;
 use coretwin_lab::planning;
 use coretwin_lab::request::{Counts, Request, Subject};
-use coretwin_lab::scripted::{Script, Scripted};
-use support::{command, faster_by, machine, plan, request, run};
+use coretwin_lab::scripted::{Script, Scripted, ScriptedMachine};
+use support::{command, faster_by, machine, plan, request, run, with_arms};
 
 #[test]
 fn a_clear_effect_stops_at_the_first_look_with_balanced_orders() {
@@ -304,6 +305,8 @@ fn setup_runs_first_and_its_failure_ends_the_study() {
             spec: Box::new(command(Some("make data"))),
             threads: Counts::Default,
             copies: Counts::Default,
+            variants: Vec::new(),
+            parameters: Vec::new(),
         },
         ..request(Counts::Default)
     };
@@ -517,4 +520,81 @@ fn a_screening_takes_a_busy_machine_as_it_is() {
     assert_eq!(finished.stopped, StoppedBecause::Blocks);
     let summary = coretwin_stats::study::analyse(&plan, &finished.readings, finished.stopped);
     assert_eq!(summary.blocks, 3);
+}
+
+fn variant(name: &str, argv: &[&str]) -> Variant {
+    let argv = argv.iter().map(|word| (*word).to_owned()).collect();
+    Variant { name: name.to_owned(), argv, ..Variant::default() }
+}
+
+/// Two commands at two values of a parameter.
+fn of_commands(arms: &[&str]) -> Request {
+    let mut asked = with_arms(arms, Counts::Default);
+    if let Subject::Command { spec, variants, parameters, .. } = &mut asked.subject {
+        spec.prepare = Some("make {n} {variant}".to_owned());
+        *variants = vec![variant("old", &["./old", "{n}"]), variant("new", &["./new", "{n}"])];
+        *parameters = vec![("n".to_owned(), vec!["1".to_owned(), "2".to_owned()])];
+    }
+    Request { protocol: Protocol::Fixed, blocks: Some(2), ..asked }
+}
+
+#[test]
+fn every_command_runs_in_every_arm_with_its_parameters_filled_in() {
+    let plan = plan(&of_commands(&["one-per-core", "on"]));
+    plan.check().expect("a sound plan");
+    let labels: Vec<&str> = plan.arms.iter().map(|arm| &*arm.label).collect();
+    assert_eq!(labels, ["one-per-core/old", "one-per-core/new", "on/old", "on/new"]);
+    let against: Vec<_> = plan.arms.iter().map(|arm| arm.against.as_deref()).collect();
+    assert_eq!(against, [None, None, None, Some("on/old")]);
+    let rows: Vec<&str> = plan.rows.iter().map(|row| &*row.id).collect();
+    assert_eq!(rows, ["command:n=1", "command:n=2"]);
+    let script: Script = Box::new(|job, _| {
+        let Work::Command(spec) = &job.work else { panic!("{job:?}") };
+        let [program, n] = spec.argv.as_slice() else { panic!("{spec:?}") };
+        let name = job.arm.rsplit('/').next().expect("a name");
+        assert_eq!(program, &format!("./{name}"));
+        assert_eq!(spec.prepare.as_deref(), Some(&*format!("make {n} {name}")));
+        let seconds = n.parse::<f64>().expect("a number") * if name == "new" { 0.5 } else { 1.0 };
+        Scripted::ok(seconds, seconds)
+    });
+    let finished = run(&plan, Vec::new(), &mut machine(script)).expect("study");
+    let warmed: Vec<&str> = finished.readings[..8].iter().map(|reading| &*reading.arm).collect();
+    assert!(finished.readings[..8].iter().all(|reading| reading.phase == Phase::Warmup));
+    assert_eq!(warmed.iter().filter(|arm| **arm == "on/new").count(), 2, "each is warmed");
+    assert_eq!(finished.readings.len(), 8 + 2 * 8);
+    let summary = coretwin_stats::study::analyse(&plan, &finished.readings, finished.stopped);
+    let of_new = summary.rows.iter().filter(|row| row.arm.ends_with("/new"));
+    assert!(of_new.clone().all(|row| row.ratio.is_some_and(|ratio| (ratio - 2.0).abs() < 1e-12)));
+    assert_eq!(of_new.count(), 4);
+}
+
+#[test]
+fn commands_alone_need_no_siblings_and_say_nothing_of_smt() {
+    let topology = Topology::regular(1, 4, 1);
+    let asked = Request { control: true, warmup_runs: Some(3), ..of_commands(&[]) };
+    let plan = planning::draw(&asked, "scripted", &topology).expect("plan");
+    let labels: Vec<&str> = plan.arms.iter().map(|arm| &*arm.label).collect();
+    assert_eq!(labels, ["old", "new", "old/again"]);
+    assert!(plan.compares_commands_only() && plan.warnings.is_empty(), "{:?}", plan.warnings);
+    let mut machine = ScriptedMachine::new(topology, faster_by(1.0, 0.0));
+    let finished = run(&plan, Vec::new(), &mut machine).expect("study");
+    let warmed = finished.readings.iter().filter(|one| one.phase == Phase::Warmup).count();
+    assert_eq!(warmed, 3 * 2 * 3, "three runs of each row in each arm");
+    let again = run(&plan, finished.readings[..7].to_vec(), &mut machine).expect("resumed");
+    assert_eq!(again.readings.len(), finished.readings.len(), "a warm-up is gone on with");
+    let control = &plan.arms[2];
+    assert!(control.control && control.variant == plan.arms[0].variant);
+}
+
+#[test]
+fn parameters_that_change_nothing_are_refused() {
+    for (name, part) in [("m", "needs {m}"), ("arm", "already"), ("n", "twice")] {
+        let mut asked = of_commands(&["on"]);
+        if let Subject::Command { parameters, .. } = &mut asked.subject {
+            parameters.push((name.to_owned(), vec!["1".to_owned()]));
+        }
+        let error = planning::draw(&asked, "scripted", &Topology::regular(1, 2, 2));
+        let error = error.expect_err(name).to_string();
+        assert!(error.contains(part), "{name}: {error}");
+    }
 }

@@ -12,7 +12,8 @@ const LABEL: usize = 10;
 const WARNINGS: &str = "warnings";
 
 /// Warnings that make an answer doubtful, the gravest first; the others follow as they come.
-const GRAVEST: [&str; 14] = [
+const GRAVEST: [&str; 15] = [
+    "control-differs",
     "smt-restored",
     "incomplete",
     "environment-unknown",
@@ -137,8 +138,8 @@ impl Brief {
             return answer.to_owned();
         };
         let colour = match self.word.as_str() {
-            "HELPS" | "BETTER" => 32,
-            "HURTS" | "WORSE" | "FAILED" | "NO RESULT" | "TOO BUSY" => 31,
+            "HELPS" | "BETTER" | "FASTER" => 32,
+            "HURTS" | "WORSE" | "SLOWER" | "FAILED" | "NO RESULT" | "TOO BUSY" => 31,
             _ => 33,
         };
         format!("\x1b[1;{colour}m{}\x1b[0m{rest}", self.word)

@@ -219,7 +219,10 @@ pub(crate) fn method(study: &Study<'_>) -> Vec<String> {
     if rules.protocol == Protocol::Article2003 {
         return method_2003(seed);
     }
-    let reference = words::arm_name(study, study.plan.reference_index());
+    let reference = match study.plan.arms.iter().any(|arm| arm.against.is_some()) {
+        true => "that of the arm it is compared with".to_owned(),
+        false => words::arm_name(study, study.plan.reference_index()),
+    };
     let looks: Vec<String> = rules.looks.iter().map(u32::to_string).collect();
     let stop = match rules.protocol {
         _ if rules.until == Rule::Verdict => format!(
@@ -352,16 +355,22 @@ fn visits(plan: &Plan) -> String {
     text
 }
 
-/// Takes the folder of results out of a command line: it exists by now, so that the command would
-/// refuse to run again.
-fn leave_out_folders(argv: &mut Vec<String>) {
+/// Names another folder of results in a command line, and takes one to be resumed out: both exist by now,
+/// so that the command would refuse to run again.
+fn with_other_folder(argv: &mut Vec<String>) {
     let end = argv.iter().position(|word| word == "--").unwrap_or(argv.len());
+    let again = |folder: &str| format!("{}-again", folder.trim_end_matches('/'));
     let measured = argv.split_off(end);
     let mut words = std::mem::take(argv).into_iter();
     while let Some(word) = words.next() {
         match word.split_once('=') {
-            None if word == "--out" || word == "--resume" => drop(words.next()),
-            Some(("--out" | "--resume", _)) => {}
+            None if word == "--resume" => drop(words.next()),
+            Some(("--resume", _)) => {}
+            None if word == "--out" => {
+                argv.push(word);
+                argv.extend(words.next().map(|folder| again(&folder)));
+            }
+            Some(("--out", _)) => argv.push(again(&word)),
             _ => argv.push(word),
         }
     }
@@ -377,7 +386,7 @@ pub(crate) fn reproduce(study: &Study<'_>) -> Vec<Block> {
             let name = program.rsplit('/').next().unwrap_or_default().to_owned();
             *program = name;
         }
-        leave_out_folders(&mut argv);
+        with_other_folder(&mut argv);
         let end = argv.iter().position(|word| word == "--").unwrap_or(argv.len());
         let has_seed =
             argv[..end].iter().any(|word| word == "--seed" || word.starts_with("--seed="));

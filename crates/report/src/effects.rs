@@ -11,7 +11,7 @@ use coretwin_base::distinct::distinct;
 use coretwin_base::origin::Origin;
 use coretwin_base::study::decision::{Decision, Measure, Worth};
 use coretwin_base::study::plan::{PlanRow, Protocol, Rule, Scale};
-use coretwin_base::study::summary::{RowEffect, StoppedBecause, SuiteEffect, Verdict};
+use coretwin_base::study::summary::{Interaction, RowEffect, StoppedBecause, SuiteEffect, Verdict};
 use coretwin_stats::confidence;
 use coretwin_stats::study::{self, Headline as Answer, belief};
 use std::collections::BTreeSet;
@@ -20,6 +20,11 @@ const TITLE_MAX: usize = 90;
 
 /// Name of the study: the command, the workloads, or their families where they are too many.
 pub(crate) fn title(study: &Study<'_>) -> String {
+    if study.plan.has_variants() {
+        let variants = study.plan.arms.iter().filter_map(|arm| arm.variant.as_ref());
+        let names = distinct(variants.map(|variant| variant.name.as_str()));
+        return words::shorten(&words::clean(&names.join(" against ")), TITLE_MAX);
+    }
     if let Some(command) = &study.plan.command {
         return words::shorten(&words::clean(&words::shell_line(&command.argv)), TITLE_MAX);
     }
@@ -81,8 +86,9 @@ pub(crate) fn answers(study: &Study<'_>, decision: Option<&Decision>) -> Vec<Ans
         let is_of = |worth: &&Worth| worth.measure == Measure::Licence(rule) && worth.arm == arm;
         decision.worth.iter().find(is_of)
     };
-    let by =
-        |answer: Answer| Some(of_arm(&answer.arm)?).map(|it| answer.by_licence(it, study.summary));
+    let by = |answer: Answer| {
+        Some(of_arm(&answer.arm)?).map(|it| answer.by_licence(it, study.plan, study.summary))
+    };
     all.into_iter().filter_map(by).collect()
 }
 
@@ -161,7 +167,8 @@ fn outcome(study: &Study<'_>, digest: &Digest<'_>, row: &RowEffect) -> String {
 }
 
 fn failure(study: &Study<'_>, digest: &Digest<'_>, row: &RowEffect) -> Option<String> {
-    let arms = [words::arm_index(study, &row.arm), study.plan.reference_index()];
+    let arm = words::arm_index(study, &row.arm);
+    let arms = [arm, study.plan.base_index(arm)];
     let reading = &study.readings[digest.first_failure(&row.row, &arms)?];
     let cause = reading.cause.as_deref().unwrap_or("no cause was recorded");
     let cause = words::shorten(&words::clean(cause), 200);
@@ -176,6 +183,7 @@ pub(crate) fn blocks(study: &Study<'_>, digest: &Digest<'_>) -> Vec<Block> {
         blocks.push(Block::Table(suites(study)));
     }
     blocks.push(Block::Table(rows(study, digest)));
+    blocks.extend(interactions(study).map(Block::Table));
     blocks.extend(with_set_aside(study, digest).map(Block::Table));
     blocks
 }
@@ -254,7 +262,10 @@ fn forest(study: &Study<'_>, digest: &Digest<'_>) -> Option<Block> {
     let drawable = plot.lines().any(|line| line.ratio.is_some());
     let reference = words::arm_name(study, study.plan.reference_index());
     let caption = forest_caption(study, &plot, left_out);
-    let title = format!("Effect against {reference}");
+    let title = match study.plan.arms.iter().any(|arm| arm.against.is_some()) {
+        true => "Effect of each arm".to_owned(),
+        false => format!("Effect against {reference}"),
+    };
     drawable.then(|| Figure::block(title, caption, Plot::Forest(plot)))
 }
 
@@ -265,7 +276,8 @@ fn forest_line(
     interval: Option<(f64, f64)>,
 ) -> ForestLine {
     let arm = words::arm_index(study, arm);
-    ForestLine::new(arm, words::arm_name(study, arm), ratio, interval)
+    let name = words::compared_name(study, &study.plan.arms[arm].label);
+    ForestLine::new(arm, name, ratio, interval)
 }
 
 fn forest_caption(study: &Study<'_>, plot: &Forest, left_out: usize) -> String {
@@ -296,7 +308,7 @@ fn suites(study: &Study<'_>) -> Table {
     let interval = |it: &SuiteEffect| it.low.zip(it.high);
     let columns: [ColumnOf<'_, SuiteEffect>; 7] = [
         (Column::words("Suite"), &|it| words::clean(&it.suite)),
-        (Column::words("Arm"), &|it| words::arm_name(study, words::arm_index(study, &it.arm))),
+        (Column::words("Arm"), &|it| words::compared_name(study, &it.arm)),
         (Column::number("Effect"), &|it| or_none(it.ratio.map(number::effect))),
         (Column::number(interval_name(study)), &|it| {
             or_none(interval(it).map(|(low, high)| number::interval(low, high)))
@@ -309,16 +321,40 @@ fn suites(study: &Study<'_>) -> Table {
     Table::of(caption, &study.summary.suites, columns)
 }
 
+/// Whether a change of command does as much in one state of the machine as in another.
+fn interactions(study: &Study<'_>) -> Option<Table> {
+    let all = &study.summary.interactions;
+    let of = |it: &Interaction| it.effect.low.zip(it.effect.high);
+    let name = |label: &str| words::arm_name(study, words::arm_index(study, label));
+    let word = |verdict| study::interaction_word(verdict).to_owned();
+    let verdict = |it: &Interaction| or_none(it.effect.verdict.map(word));
+    let columns: [ColumnOf<'_, Interaction>; 6] = [
+        (Column::words("Arm"), &|it| name(&it.effect.arm)),
+        (Column::words("Beside"), &|it| name(&it.against)),
+        (Column::number("Interaction"), &|it| or_none(it.effect.ratio.map(number::effect))),
+        (Column::number(interval_name(study)), &|it| {
+            or_none(of(it).map(|(low, high)| number::interval(low, high)))
+        }),
+        (Column::number("Blocks"), &|it| it.effect.blocks.to_string()),
+        (Column::words("Result"), &verdict),
+    ];
+    let note = "What the command gains in this arm, divided by what it gains in the other.";
+    (!all.is_empty()).then(|| Table::of("Interactions", all, columns).note(note))
+}
+
 /// The answer first, then the values it was made from, then details.
 fn rows(study: &Study<'_>, digest: &Digest<'_>) -> Table {
     let rows = &study.summary.rows;
-    let arm = |row: &RowEffect| words::arm_name(study, words::arm_index(study, &row.arm));
+    let arm = |row: &RowEffect| words::compared_name(study, &row.arm);
     let many_arms = study.plan.arms.len() > 2;
     let with_intervals = study.plan.rules.protocol != Protocol::Article2003;
     // Protocols without verdicts still have rows that failed.
     let with_outcomes = rows.iter().any(|row| outcome(study, digest, row) != number::NONE);
     let with_needed = rows.iter().any(|row| row.blocks_needed.is_some());
-    let reference = words::arm_name(study, study.plan.reference_index());
+    let reference = match study.plan.arms.iter().any(|arm| arm.against.is_some()) {
+        true => "Its base".to_owned(),
+        false => words::arm_name(study, study.plan.reference_index()),
+    };
     let compared = rows.first().filter(|_| !many_arms).map(arm);
     let compared = compared.unwrap_or_else(|| "Arm's value".to_owned());
     let estimate = |row: &RowEffect| match row.scale {

@@ -33,6 +33,7 @@ mod effects;
 mod fleet;
 mod format;
 mod html;
+mod hyperfine;
 mod markdown;
 mod number;
 mod openmetrics;

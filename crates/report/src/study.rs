@@ -6,6 +6,7 @@ use crate::csv::csv;
 use crate::digest::{Digest, Study};
 use crate::document::{Block, Document, Outline};
 use crate::format::{Format, document_formats, json};
+use crate::hyperfine::hyperfine;
 use crate::openmetrics::openmetrics;
 use crate::{article, conditions, decision, effects, number, readings, words};
 use coretwin_base::origin::Origin;
@@ -13,7 +14,7 @@ use coretwin_base::study::plan::{Protocol, Rule, Scale};
 use coretwin_base::study::summary::RowEffect;
 use coretwin_base::units::human_seconds;
 use coretwin_stats::confidence;
-use coretwin_stats::study::{Headline, belief, foremost, headlines};
+use coretwin_stats::study::{Headline, belief, foremost, headlines, interactions};
 
 pub type StudyFormat = Format<fn(&Study<'_>) -> String>;
 
@@ -23,6 +24,10 @@ pub const FORMATS: &[StudyFormat] = document_formats![
     Format { in_full: true, ..Format::new("csv", "every reading, one line each", csv) },
     Format::new("json", "the summary: effects, intervals, verdicts", json),
     Format::new("openmetrics", "effects for a monitor: OpenMetrics text", openmetrics),
+    Format {
+        in_full: true,
+        ..Format::new("hyperfine", "what hyperfine --export-json writes, of rows in seconds", hyperfine)
+    },
     Format::new(
         "article-csv",
         "the article's tables, one line for each row and arm, with what it printed",
@@ -57,6 +62,7 @@ pub fn study_brief(study: &Study<'_>) -> Brief {
     let simulated = (summary.origin == Origin::Simulated).then(|| summary.machine.clone());
     Brief::new(first.word, first.sentence())
         .line(label, pieces.into_iter().chain(others.map(|(_, one)| of_arm(one))))
+        .line("arms", interactions(plan, summary))
         .line(
             "ended",
             [effects::ended(study), format!("{blocks}, {} of runs", human_seconds(runs_s))]

@@ -9,7 +9,7 @@ use coretwin_base::study::plan::{Comparison, PlanArm, Protocol};
 use coretwin_base::study::reading::Better;
 use coretwin_base::study::summary::{RowEffect, StoppedBecause, Verdict};
 use coretwin_stats::study::belief;
-use coretwin_stats::study::pair_comparison;
+use coretwin_stats::study::verdict_word;
 
 /// Writes the pieces with spaces between them, in lines of at most so many characters (a longer piece
 /// has its own) behind `first`, and behind `rest` from the second line on.
@@ -66,6 +66,7 @@ pub(crate) fn notice(study: &Study<'_>) -> Option<String> {
         return Some(format!("{notice}{beaten}{says}"));
     }
     match study.summary.comparison {
+        Comparison::None if study.plan.compares_commands_only() => None,
         Comparison::Smt => None,
         Comparison::StandIn => Some(
             "SMT was never switched off: one CPU per core stands in for it, while the other \
@@ -154,7 +155,8 @@ pub(crate) fn arm_name(study: &Study<'_>, arm: usize) -> String {
 /// Why a row has no effect, where an arm does not have its placement.
 pub(crate) fn not_run(study: &Study<'_>, effect: &RowEffect) -> Option<String> {
     let row = study.plan.row(&effect.row)?;
-    let arms = [study.plan.reference_arm.as_str(), effect.arm.as_str()];
+    let base = &study.plan.base_of(study.plan.arm(&effect.arm)?).label;
+    let arms = [base.as_str(), effect.arm.as_str()];
     let arm = arms.into_iter().find(|arm| !row.runs_in(arm))?;
     Some(format!("not in {}", arm_name(study, arm_index(study, arm))))
 }
@@ -188,13 +190,21 @@ pub(crate) fn verdict_column(study: &Study<'_>) -> &'static str {
     }
 }
 
-/// The verdict on an arm as a word. Plain CPU sets get a comparison, never a verdict on SMT.
 pub(crate) fn verdict(study: &Study<'_>, arm: &str, verdict: Verdict) -> String {
-    let comparison = study.plan.arm(arm).map(|arm| pair_comparison(study.plan, arm));
-    match (comparison.unwrap_or(study.summary.comparison), verdict) {
-        (Comparison::None, Verdict::Helps) => "BETTER".to_owned(),
-        (Comparison::None, Verdict::Hurts) => "WORSE".to_owned(),
-        (_, verdict) => verdict.to_string(),
+    match study.plan.arm(arm) {
+        Some(arm) => verdict_word(study.plan, study.summary, arm, verdict).to_owned(),
+        None => verdict.to_string(),
+    }
+}
+
+/// An arm's name in tables; beside that of another than the reference, if it is compared with one.
+pub(crate) fn compared_name(study: &Study<'_>, label: &str) -> String {
+    let arm = arm_index(study, label);
+    let against = study.plan.arms.get(arm).and_then(|arm| arm.against.as_deref());
+    let name = arm_name(study, arm);
+    match against {
+        Some(other) => format!("{name} against {}", arm_name(study, arm_index(study, other))),
+        None => name,
     }
 }
 

@@ -249,10 +249,13 @@ fn equal_records_give_equal_bytes() {
 #[test]
 fn the_command_to_reproduce_names_no_folder_that_exists() {
     let mut records = support::command();
-    let line = "coretwin study --out a --blocks 9 --out=b --resume c -- ./x --out d";
+    let line = "coretwin study --out a --blocks 9 --resume c -- ./x --out d";
     records.environment.sessions[0].argv = line.split(' ').map(str::to_owned).collect();
     let out = text(&records.study());
-    assert!(out.contains("coretwin study --blocks 9 --seed 42 -- ./x --out d"), "{out}");
+    assert!(
+        out.contains("coretwin study --out a-again --blocks 9 --seed 42 -- ./x --out d"),
+        "{out}"
+    );
     // Of a fleet it is the plan that holds the seed; `fleet run` takes none.
     let line = "coretwin fleet run mine --here --task 3";
     records.environment.sessions[0].argv = line.split(' ').map(str::to_owned).collect();

@@ -91,7 +91,7 @@ fn every_export_says_that_nothing_was_measured() {
                 let labelled = |line: &str| line.contains("{origin=\"simulated\",");
                 assert!(records().count() > 0 && records().all(labelled), "{out}");
             }
-            "json" | "article-json" => {
+            "json" | "article-json" | "hyperfine" => {
                 let record: serde_json::Value = serde_json::from_str(&out).expect("JSON");
                 assert_eq!(record["origin"], "simulated", "{}", format.name);
             }

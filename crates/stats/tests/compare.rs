@@ -8,7 +8,7 @@ use coretwin_base::origin::Origin;
 use coretwin_base::parameters::ParamValue;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::comparison::{Change, StudyComparison};
-use coretwin_base::study::plan::{Comparison, Plan, PlanRow, Protocol, Scale};
+use coretwin_base::study::plan::{Comparison, Plan, PlanArm, PlanRow, Protocol, Scale, Variant};
 use coretwin_base::study::reading::{Better, Reading};
 use coretwin_base::study::summary::StoppedBecause;
 use coretwin_stats::comparison::{NothingInCommon, StudyRecords, compare};
@@ -405,4 +405,39 @@ fn a_prediction_beside_a_measurement_is_named_and_has_no_verdict() {
     let text = &warning.expect("a warning").text;
     assert!(text.ends_with("is measured, B is simulated"), "{text}");
     assert!(comparison.sentences.iter().all(|text| !text.contains(&confidence::interval())));
+}
+
+/// Two commands in two arms; the second of each is a program of that name.
+fn of_commands(second: &str) -> Made {
+    let mut made = Made::new(&rows(&["job"]), 8, second, |_, _, _| 1.0);
+    let arm = |label: &str, name: &str, against: Option<&str>| PlanArm {
+        variant: Some(Variant { argv: vec![name.to_owned()], ..Variant::default() }),
+        against: against.map(str::to_owned),
+        ..fixture::arm(label, ArmState::On, 4)
+    };
+    made.plan.arms = vec![
+        arm("a/old", "old", None),
+        arm("a/new", second, None),
+        arm("b/old", "old", None),
+        arm("b/new", second, Some("b/old")),
+    ];
+    made.plan.reference_arm = "a/old".to_owned();
+    let seconds = [8.0, 4.0, 2.0, 1.0];
+    made.readings =
+        fixture::readings(&made.plan, 8, |block, arm, row| seconds[arm] * wobble(block, arm, row));
+    made
+}
+
+#[test]
+fn studies_of_commands_are_compared_against_one_reference_and_by_the_same_commands() {
+    let (first, other) = (of_commands("new"), of_commands("newer"));
+    let comparison = compared(&first, &other);
+    let of = |arm: &str| {
+        let mut lines = comparison.effects.iter();
+        lines.find(|line| line.effects[0].arm == arm).expect("an effect")
+    };
+    let ratio = of("b/new").effects[0].ratio.expect("a ratio");
+    assert!((ratio - 8.0).abs() < 0.1, "against a/old, not b/old: {ratio}");
+    assert!(of("b/old").interaction.change.is_some(), "{:?}", of("b/old"));
+    assert_eq!(of("b/new").interaction.change, None, "another command is another question");
 }

@@ -6,7 +6,7 @@ mod fixture;
 use coretwin_base::origin::Origin;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::decision::{Decision, ENERGY_METRIC, Licence, Measure};
-use coretwin_base::study::plan::{Plan, PlanRow};
+use coretwin_base::study::plan::{Plan, PlanArm, PlanRow};
 use coretwin_base::study::reading::{Better, Metric, Reading};
 use coretwin_base::study::summary::{StoppedBecause, Verdict};
 use coretwin_stats::decision::decide;
@@ -185,4 +185,22 @@ fn a_study_that_was_stopped_sets_nothing() {
         assert!(first.starts_with("Change nothing yet: the study was stopped"), "{first}");
         assert!(decision.worth.iter().all(|worth| worth.verdict.is_none()), "{licence:?}");
     }
+}
+
+#[test]
+fn a_control_is_nothing_to_set_and_one_that_differs_leaves_nothing_to_decide() {
+    let mut plan = plan(&[row("a", "a")]);
+    let again = arm("one-per-core/again", ArmState::OnePerCore, 4);
+    plan.arms.push(PlanArm { control: true, ..again });
+    let with = |control: f64| {
+        readings(&plan, 10, move |block, arm, row| {
+            seconds(0.8)(block, arm % 2, row) * if arm == 2 { control } else { 1.0 }
+        })
+    };
+    let decision = decided(&plan, &with(1.0), None);
+    assert_eq!(decision.choice.arm.as_deref(), Some("on"));
+    assert!(decision.worth.iter().all(|worth| worth.arm == "on"), "{:?}", decision.worth);
+    let odd = with(0.7);
+    let summary = analyse(&plan, &odd, StoppedBecause::Blocks);
+    assert_eq!(decide(&plan, &odd, &summary, None), None);
 }

@@ -3,9 +3,10 @@
 use crate::machine::cpu_set::CpuSet;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, strum::Display)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, PartialOrd, Ord, strum::Display)]
 #[strum(serialize_all = "kebab-case")]
 pub enum ArmState {
+    #[default]
     On,
     Off,
     /// Affinity to one CPU per core; stands in for `off` and is never called that.

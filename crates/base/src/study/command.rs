@@ -3,7 +3,10 @@
 use crate::study::reading::Better;
 use serde::{Deserialize, Serialize};
 
-/// A command to be measured. Arguments may hold `{threads}`, `{cpus}`, `{arm}` and `{copy}`.
+/// Names that a command and its hooks may have in braces, filled in for each run.
+pub const FILLED_IN: [&str; 5] = ["threads", "cpus", "arm", "copy", "variant"];
+
+/// A command to be measured; arguments may hold the names of [`FILLED_IN`].
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CommandSpec {
     /// Program and arguments, before placeholders are filled in.

@@ -5,7 +5,7 @@ use crate::machine::cpu_set::CpuSet;
 use crate::machine::placement::Placement;
 use crate::machine::topology::Topology;
 use crate::origin::Origin;
-use crate::parameters::Params;
+use crate::parameters::{ParamValue, Params};
 use crate::simulation::Simulation;
 use crate::study::arm::{ArmState, KERNEL};
 use crate::study::command::CommandSpec;
@@ -57,8 +57,9 @@ pub enum Comparison {
     None,
 }
 
-/// An arm, resolved on this machine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// An arm, resolved on this machine. Where commands are compared, each with each state of the machine is
+/// an arm of its own.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanArm {
     pub label: String,
     pub state: ArmState,
@@ -68,6 +69,60 @@ pub struct PlanArm {
     pub threads: u32,
     pub smt: Option<bool>,
     pub about: String,
+    /// The command that is run in it, where commands are compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<Variant>,
+    /// Label of the arm it is compared with; `None`: the reference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<String>,
+    /// Whether it is the reference once more, to see what the machine alone makes of equal arms.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub control: bool,
+}
+
+impl Variant {
+    /// The command as it was typed, without the shell that runs it, what is known of it filled in.
+    pub fn typed(&self) -> String {
+        let line = match self.argv.as_slice() {
+            [.., dash_c, line] if dash_c == "-c" => line.clone(),
+            argv => argv.join(" "),
+        };
+        let fill = |line: String, (name, value): (&String, &ParamValue)| {
+            line.replace(&format!("{{{name}}}"), &value.to_string())
+        };
+        self.params.iter().fold(line, fill)
+    }
+}
+
+impl PlanArm {
+    /// The label of its state alone: what is before the command's name.
+    pub fn state_label(&self) -> String {
+        let name = self.variant.as_ref().map_or("", |variant| variant.name.as_str());
+        let state = self.label.strip_suffix(name).and_then(|rest| rest.strip_suffix('/'));
+        state.unwrap_or(&self.label).to_owned()
+    }
+
+    /// Whether the machine is the same in both, so that only their commands can differ.
+    pub fn has_state_of(&self, other: &Self) -> bool {
+        (&self.state, &self.scheduler) == (&other.state, &other.scheduler)
+    }
+}
+
+/// As [`Plan::compares_commands_only`], of a plan's arms.
+pub fn one_state(arms: &[PlanArm]) -> bool {
+    let Some((first, others)) = arms.split_first() else { return false };
+    let same = |arm: &PlanArm| (arm.control || arm.variant.is_some()) && arm.has_state_of(first);
+    !others.is_empty() && others.iter().all(same)
+}
+
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Variant {
+    pub name: String,
+    /// Program and arguments, before placeholders are filled in.
+    pub argv: Vec<String>,
+    /// What is filled into it, where one command is compared at several values.
+    #[serde(default, skip_serializing_if = "Params::is_empty")]
+    pub params: Params,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -157,9 +212,12 @@ pub struct Rules {
     pub others_share_max: f64,
     /// How often a block may be run again for such a cause.
     pub retries_max: u32,
-    /// Whether every row is run once, unanalysed, before the first block.
+    /// Whether every row is run, unanalysed, before the first block.
     #[serde(default)]
     pub warmup: bool,
+    /// How often it then is, in the reference arm or, where commands are compared, in every arm.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub warmup_runs: u32,
     /// How long the machine rests after a switch of SMT before anything is run, in seconds.
     #[serde(default)]
     pub settle_s: f64,
@@ -184,6 +242,14 @@ pub enum Rule {
 
 fn one() -> u32 {
     1
+}
+
+fn is_one(count: &u32) -> bool {
+    *count == 1
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// Limit of steal and of others' work where nobody asks for another, as a share of the measured CPUs'
@@ -243,6 +309,12 @@ impl Plan {
         }
         if self.arm(&self.reference_arm).is_none() {
             return Err(format!("field reference_arm: no arm is called '{}'", self.reference_arm));
+        }
+        let against = self.arms.iter().filter_map(|arm| Some((arm, arm.against.as_deref()?)));
+        for (arm, other) in against {
+            if other == arm.label || self.arm(other).is_none() {
+                return Err(format!("field arms: {} cannot be compared with '{other}'", arm.label));
+            }
         }
         if !self.rules.looks.is_sorted() || self.blocks_min() == 0 {
             return Err("field rules.looks must hold block counts above 0, in order".to_owned());
@@ -319,6 +391,27 @@ impl Plan {
 
     pub fn reference_index(&self) -> usize {
         self.arms.iter().position(|arm| arm.label == self.reference_arm).unwrap_or(0)
+    }
+
+    /// The arm that this one is compared with.
+    pub fn base_of(&self, arm: &PlanArm) -> &PlanArm {
+        let against = arm.against.as_deref().and_then(|label| self.arm(label));
+        against.unwrap_or(&self.arms[self.reference_index()])
+    }
+
+    /// Index of the arm that this one is compared with.
+    pub fn base_index(&self, arm: usize) -> usize {
+        let base = &self.base_of(&self.arms[arm]).label;
+        self.arms.iter().position(|arm| arm.label == *base).unwrap_or(0)
+    }
+
+    pub fn has_variants(&self) -> bool {
+        self.arms.iter().any(|arm| arm.variant.is_some())
+    }
+
+    /// Whether commands, or equal arms, are compared in one state of the machine: that says nothing of SMT.
+    pub fn compares_commands_only(&self) -> bool {
+        one_state(&self.arms)
     }
 
     pub fn arm(&self, label: &str) -> Option<&PlanArm> {

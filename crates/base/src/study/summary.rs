@@ -36,6 +36,10 @@ pub struct Summary {
     pub target: f64,
     pub rows: Vec<RowEffect>,
     pub suites: Vec<SuiteEffect>,
+    /// Where commands are compared in several arms: whether a change of command does as much in one as in
+    /// another.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interactions: Vec<Interaction>,
     #[serde(default)]
     pub threads_chosen: BTreeMap<String, u32>,
     pub sentences: Vec<String>,
@@ -118,6 +122,15 @@ pub struct SuiteEffect {
     pub blocks: u32,
     pub verdict: Option<Verdict>,
     pub blocks_needed: Option<u32>,
+}
+
+/// The effect of an arm divided by that of another with the same command, each against its own base.
+/// `helps`: the command gains more in this arm.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Interaction {
+    pub against: String,
+    #[serde(flatten)]
+    pub effect: SuiteEffect,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]

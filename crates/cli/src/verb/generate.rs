@@ -3,9 +3,9 @@
 
 use crate::exit::DONE;
 use crate::out;
-use crate::verb::list;
 #[cfg(feature = "sim")]
 use crate::verb::simulate;
+use crate::verb::{list, study};
 use anyhow::{Context, Result};
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
@@ -126,6 +126,7 @@ Written by `cargo xtask docs` from the program's own tables; a test fails where 
 * [Workloads](workloads.md): workloads, suites, arms, placements, machines, schedulers
 * [Simulation](simulation.md): processors, profiles, experiments, policies, scenarios, measures
 * [Scheduler](scheduler.md): parameters and counters of `core-queue` on a live kernel
+* [Study files](study-file.schema.json): JSON schema of what `study -f` reads
 * [Records](../../FORMAT.md): every field of every file and of `--json`
 ";
 
@@ -137,6 +138,7 @@ fn pages(command: Command) -> Result<Vec<(&'static str, String)>> {
         #[cfg(feature = "sim")]
         ("simulation.md", simulation()?),
         ("scheduler.md", scheduler()?),
+        ("study-file.schema.json", serde_json::to_string_pretty(&study::file::schema())? + "\n"),
     ];
     Ok(pages)
 }

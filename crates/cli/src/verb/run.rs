@@ -128,7 +128,13 @@ fn request(args: &Args) -> Result<Request> {
             };
             coretwin_workloads::command::check(&spec).map_err(usage)?;
             let copies = args.copies.map_or(Counts::Default, |copies| Counts::List(vec![copies]));
-            Subject::Command { spec: Box::new(spec), threads: Counts::Default, copies }
+            Subject::Command {
+                spec: Box::new(spec),
+                threads: Counts::Default,
+                copies,
+                variants: Vec::new(),
+                parameters: Vec::new(),
+            }
         }
     };
     Ok(Request {
@@ -143,6 +149,8 @@ fn request(args: &Args) -> Result<Request> {
         margin: 0.02,
         budget_s: 0.0,
         warmup: false,
+        warmup_runs: None,
+        control: false,
         settle_s: 2.0,
         repeats: None,
         steal_share_max: 1.0,

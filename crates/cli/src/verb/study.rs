@@ -4,9 +4,11 @@
 pub(crate) mod args;
 mod boots;
 mod describe;
+pub(crate) mod file;
 mod on_host;
 #[cfg_attr(not(feature = "sim"), path = "study/not_simulated.rs")]
 mod simulated;
+mod variants;
 
 use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Kept, NOT_RESTORED, TOO_BUSY, USAGE, usage};
 use crate::session::{Means, Session};
@@ -15,7 +17,7 @@ use anyhow::Result;
 use boots::Entry;
 use coretwin_base::study::plan::Plan;
 use coretwin_base::study::reading::{Phase, Reading, Status};
-use coretwin_base::study::summary::{StoppedBecause, Summary};
+use coretwin_base::study::summary::{StoppedBecause, SuiteEffect, Summary};
 use coretwin_host::lock::HostLock;
 use coretwin_host::root::Root;
 use coretwin_host::user;
@@ -31,9 +33,15 @@ use simulated::Modelled;
 pub(crate) use args::Args;
 
 pub(crate) fn run(args: &Args) -> Result<u8> {
+    let of_file = args.file.as_deref().map(file::read).transpose()?;
+    let args = of_file.as_ref().unwrap_or(args);
     if args.is_bare() {
         out::text(&on_host::possible()?)?;
         return Ok(USAGE);
+    }
+    if let Some(path) = &args.write {
+        file::write(path, args)?;
+        return Ok(DONE);
     }
     let asked = Asked::of(args)?;
     let model = simulated::model(args, &asked)?;
@@ -167,14 +175,18 @@ fn status(
 ) -> u8 {
     let failed =
         |reading: &Reading| reading.phase == Phase::Study && reading.status == Status::Failed;
-    let matched = |verdict| args.fail_on.contains(&verdict);
+    let is_control = |label: &str| summary.arms.iter().any(|arm| arm.control && arm.label == label);
+    let matched = |suite: &SuiteEffect| {
+        suite.verdict.is_some_and(|verdict| args.fail_on.contains(&verdict))
+            && !is_control(&suite.arm)
+    };
     match summary.stopped_because {
         _ if !is_restored => NOT_RESTORED,
         StoppedBecause::Interrupted => INTERRUPTED,
         StoppedBecause::Busy => TOO_BUSY,
         _ if is_too_busy => TOO_BUSY,
         _ if readings.iter().any(failed) => CELLS_FAILED,
-        _ if summary.suites.iter().any(|suite| suite.verdict.is_some_and(matched)) => CELLS_FAILED,
+        _ if summary.suites.iter().any(matched) => CELLS_FAILED,
         _ => DONE,
     }
 }

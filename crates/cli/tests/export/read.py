@@ -1,10 +1,13 @@
-"""Reads what Coretwin exported with DuckDB and pandas: python read.py PAGE, in a folder with what the
+"""Reads what Coretwin exported with DuckDB, pandas and polars: python read.py PAGE, in a folder with what the
 page's commands made, and fleet.json and one.json beside it. Says how many figures were compared."""
 
 import json
 import math
+import os
 import re
 import sys
+
+os.environ["MPLBACKEND"] = "Agg"  # before anything draws
 
 import duckdb
 import pandas
@@ -109,4 +112,5 @@ assert str(table.dtypes["ratio"]) == "float64" and str(table.dtypes["blocks"]) =
 
 for script in re.findall(r"```python\n(.*?)```", page, re.S):
     exec(compile(script, "the page", "exec"), {})
+assert all(os.path.getsize(name) > 1000 for name in ("fleet.png", "one.png")), "no picture"
 print(f"did: {compared} figures compared with those of DuckDB and pandas")

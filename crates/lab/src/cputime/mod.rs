@@ -240,6 +240,7 @@ pub fn draw(request: &Request, work_s: f64, topology: &Topology) -> Result<Plan,
             others_share_max: request.others_share_max,
             retries_max: RETRIES_MAX,
             warmup: false,
+            warmup_runs: 1,
             settle_s: 0.0,
             repeats: 1,
             until: Rule::Width,
@@ -283,6 +284,7 @@ fn arm(pair: &Pair, control: Option<CpuId>, topology: &Topology) -> PlanArm {
         smt: None,
         about: format!("CPUs {cpus}"),
         cpus,
+        ..PlanArm::default()
     }
 }
 

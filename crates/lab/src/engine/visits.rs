@@ -16,7 +16,7 @@ use coretwin_base::machine::scheduler::name_of;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::job::{Job, RunAs, Work};
-use coretwin_base::study::plan::{CopyRule, Plan, PlanRow, ThreadRule};
+use coretwin_base::study::plan::{CopyRule, Plan, PlanArm, PlanRow, ThreadRule};
 use coretwin_base::study::reading::{Phase, Reading, Status};
 use coretwin_base::units::Nanos;
 use coretwin_stats::study::{self, Look};
@@ -183,7 +183,7 @@ impl Engine<'_> {
         let row = &self.plan.rows[cell.row];
         let arm = &self.plan.arms[visit.arm];
         let roles = rows::roles(row, arm, self.machine.topology()).map_err(Error::NotPossible)?;
-        let (work, timeout_s) = work(self.plan, row)?;
+        let (work, timeout_s) = work(self.plan, row, arm)?;
         Ok(Job {
             schema: SCHEMA,
             work,
@@ -292,11 +292,11 @@ impl Engine<'_> {
 }
 
 /// What a row runs, and the longest time it may take, in seconds.
-fn work(plan: &Plan, row: &PlanRow) -> Result<(Work, f64), Error> {
+fn work(plan: &Plan, row: &PlanRow, arm: &PlanArm) -> Result<(Work, f64), Error> {
     Ok(match &plan.command {
         Some(spec) if plan.cputime.is_some() => (cputime::work(plan, row, spec)?, spec.timeout_s),
         Some(spec) if row.workload == rows::COMMAND => {
-            (Work::Command(spec.clone()), spec.timeout_s)
+            (Work::Command(rows::filled(spec, row, arm)), spec.timeout_s)
         }
         _ => {
             let work = Work::Builtin { workload: row.workload.clone(), params: row.params.clone() };

@@ -187,6 +187,11 @@ pub fn why_not(plan: &Plan) -> Option<&'static str> {
     if plan.cputime.is_some() {
         return Some("it holds an experiment of cputime, not a study");
     }
+    if plan.arms.iter().any(|arm| arm.control || arm.variant.is_some()) {
+        return Some(
+            "it compares commands (--variant) or has a control (--aa); a fleet compares arms",
+        );
+    }
     (plan.rules.until == Rule::Verdict).then_some(
         "it stopped at its verdict (--until verdict), so its effect leans that way; a fleet's mean \
          needs studies that stop on width",

@@ -178,7 +178,7 @@ fn default_arms(machine: &Described) -> Vec<ArmSpec> {
 /// Resolves the arms on that machine. Errors: [`Error::Usage`] for two arms of one label and for
 /// policies that there are not; [`Error::NotPossible`] for states that this machine cannot have.
 fn resolve_arms(specs: &[ArmSpec], machine: &Described) -> Result<Vec<PlanArm>, Error> {
-    crate::arms::check_labels(specs)?;
+    crate::arms::check_labels(specs.iter().map(|spec| &spec.label))?;
     specs.iter().map(|spec| resolve_one(spec, machine)).collect()
 }
 
@@ -239,5 +239,6 @@ fn resolve_one(spec: &ArmSpec, machine: &Described) -> Result<PlanArm, Error> {
         smt: Some(smt),
         cpus,
         about,
+        ..PlanArm::default()
     })
 }

@@ -45,14 +45,19 @@ pub fn study_effects<'a>(study: &Study<'a>) -> ByWorkload<'a, EffectRow<'a>> {
     let found = study::machine_effects(study.plan, study.readings).effects;
     let means: BTreeMap<(&str, &str), [f64; 3]> =
         found.iter().map(|effect| ((&*effect.row, &*effect.arm), mean(effect))).collect();
-    let reference = &*study.summary.reference_arm;
+    let plan = study.plan;
+    let reference = |arm: &str| match plan.arm(arm) {
+        Some(arm) => plan.base_of(arm).label.as_str(),
+        None => plan.reference_arm.as_str(),
+    };
     let mut rows: ByWorkload<'_, EffectRow<'_>> = BTreeMap::new();
     for row in &study.summary.rows {
         let mean = means.get(&(row.row.as_str(), row.arm.as_str())).copied();
-        let row_effect = EffectRow { mean, ..of_row(machine, reference, row) };
+        let row_effect = EffectRow { mean, ..of_row(machine, reference(&row.arm), row) };
         rows.entry(&row.workload).or_default().push(row_effect);
     }
-    let suites = study.summary.suites.iter().map(|suite| of_suite(machine, reference, suite));
+    let suites =
+        study.summary.suites.iter().map(|suite| of_suite(machine, reference(&suite.arm), suite));
     rows.entry("all").or_default().extend(suites);
     rows.retain(|_, rows| !rows.is_empty());
     rows

@@ -79,6 +79,7 @@ fn arm(text: &str, cpus: &str, cores: u32, about: &str) -> PlanArm {
         threads,
         smt: None,
         about: about.to_owned(),
+        ..PlanArm::default()
     }
 }
 
@@ -112,6 +113,7 @@ fn rules(protocol: Protocol, blocks: u32) -> Rules {
         others_share_max: 0.05,
         retries_max: 3,
         warmup: true,
+        warmup_runs: 1,
         settle_s: 2.0,
         repeats: 1,
         until: Rule::Width,

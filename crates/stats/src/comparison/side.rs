@@ -57,7 +57,10 @@ impl Series {
 impl<'a> Side<'a> {
     pub(super) fn new(records: &'a StudyRecords<'a>, common: &Common, index: usize) -> Self {
         let reference_arm = common.arms[0].clone();
-        let plan = Plan { reference_arm, ..records.plan.clone() };
+        // Both studies are read against the one reference, whatever an arm of either was compared with.
+        let arm = |arm: &PlanArm| PlanArm { against: None, ..arm.clone() };
+        let arms = records.plan.arms.iter().map(arm).collect();
+        let plan = Plan { reference_arm, arms, ..records.plan.clone() };
         let place = |label: &String| plan.arms.iter().position(|arm| arm.label == *label);
         Self {
             summary: analyse(&plan, records.readings, records.stopped_because),
@@ -195,7 +198,8 @@ impl Gate {
             first == second
         };
         let same_state = |arm: usize| {
-            let [first, second] = pair(arm).map(|arm: &PlanArm| discriminant(&arm.state));
+            let is = |arm: &PlanArm| (discriminant(&arm.state), arm.variant.clone());
+            let [first, second] = pair(arm).map(is);
             first == second
         };
         let same_work = |rows: &[usize; 2]| {

@@ -7,6 +7,7 @@
 mod choice;
 
 use crate::study::blocks::Blocks;
+use crate::study::is_withheld;
 use crate::study::rows::{Differences, decides};
 use crate::study::suites;
 use coretwin_base::origin::Origin;
@@ -25,15 +26,17 @@ pub fn decide(
     summary: &Summary,
     licence: Option<Licence>,
 ) -> Option<Decision> {
-    // An emulator's times say nothing of any machine.
-    if !decides(plan) || plan.origin() == Origin::Emulated {
+    // An emulator's times say nothing of any machine, and commands are nothing that is set on one.
+    let is_none = plan.has_variants() || plan.origin() == Origin::Emulated;
+    if is_none || !decides(plan) || is_withheld(summary) {
         return None;
     }
     let rules =
         licence.map_or_else(|| vec![Licence::PerCore, Licence::PerThread], |licence| vec![licence]);
     use Measure::{CoreSeconds, CpuSeconds, Energy, Tail, Throughput};
     let wanted = [Throughput, Tail, CpuSeconds, CoreSeconds, Energy];
-    let arms = || (0..plan.arms.len()).filter(|&arm| arm != plan.reference_index());
+    let is_other = |arm: &usize| *arm != plan.reference_index() && !plan.arms[*arm].control;
+    let arms = || (0..plan.arms.len()).filter(is_other);
     let worth: Vec<Worth> = wanted
         .into_iter()
         .chain(rules.into_iter().map(Measure::Licence))

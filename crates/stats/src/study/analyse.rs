@@ -9,7 +9,10 @@ use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::prediction::Prediction;
 use coretwin_base::study::plan::{Plan, Protocol, Rule};
 use coretwin_base::study::reading::Reading;
-use coretwin_base::study::summary::{Meaning, RowEffect, StoppedBecause, Summary};
+use coretwin_base::study::summary::{
+    Interaction, Meaning, RowEffect, StoppedBecause, Summary, Verdict,
+};
+use coretwin_base::warning::Warning;
 use std::collections::BTreeMap;
 
 /// Analyses a study: effects of every row and suite in every arm, verdicts, warnings, and the
@@ -53,12 +56,14 @@ pub fn analyse_predicted(
         protocol_2003::fill(&mut summary, plan, readings, &facts);
     } else {
         fill(&mut summary, plan, readings, &facts);
+        hold_against_control(plan, &mut summary);
     }
     if is_interim(plan, readings, &summary) {
         summary.interim = true;
         let verdicts =
             summary.rows.iter_mut().map(|row| (&mut row.verdict, &mut row.blocks_needed));
-        let suites = summary.suites.iter_mut();
+        let interactions = summary.interactions.iter_mut().map(|of| &mut of.effect);
+        let suites = summary.suites.iter_mut().chain(interactions);
         let suites = suites.map(|suite| (&mut suite.verdict, &mut suite.blocks_needed));
         for (verdict, blocks_needed) in verdicts.chain(suites) {
             (*verdict, *blocks_needed) = (None, None);
@@ -68,7 +73,11 @@ pub fn analyse_predicted(
     let too_busy = nothing_done.then(|| super::too_busy(plan, readings)).flatten();
     summary.sentences = match too_busy {
         Some(sentence) => vec![sentence],
-        None => sentences::write(plan, &summary),
+        None => {
+            let interactions = sentences::interactions(plan, &summary).into_iter();
+            let interactions = interactions.map(|said| format!("Interaction: {said}."));
+            sentences::write(plan, &summary).into_iter().chain(interactions).collect()
+        }
     };
     summary
 }
@@ -93,7 +102,7 @@ fn is_interim(plan: &Plan, readings: &[Reading], summary: &Summary) -> bool {
 
 fn fill(summary: &mut Summary, plan: &Plan, readings: &[Reading], facts: &Facts) {
     let blocks = Blocks::new(plan, readings);
-    let mut coarse = BTreeMap::new();
+    let (mut coarse, mut compared) = (BTreeMap::new(), BTreeMap::new());
     summary.blocks = blocks.analysed.len() as u32;
     for arm in (0..plan.arms.len()).filter(|&arm| arm != plan.reference_index()) {
         let comparisons: Vec<Differences> = (0..plan.rows.len())
@@ -113,18 +122,65 @@ fn fill(summary: &mut Summary, plan: &Plan, readings: &[Reading], facts: &Facts)
         }
         judge(plan, &mut rows, &comparisons);
         coarse.extend(comparisons.iter().enumerate().filter_map(|(row, comparison)| {
-            let step = comparison.step_that_decides(&blocks, row, arm, plan.reference_index())?;
+            let step = comparison.step_that_decides(&blocks, row, arm, plan.base_index(arm))?;
             Some((row, step))
         }));
         summary.rows.append(&mut rows);
         summary.suites.append(&mut suites::effects(plan, &comparisons, arm));
         summary.warnings.extend(diagnosis::one_sided(plan, &comparisons, arm));
+        compared.insert(arm, comparisons);
     }
+    summary.interactions = interactions(plan, &compared);
     summary.warnings.extend(diagnosis::carry_over(plan, &blocks));
     summary.warnings.extend(diagnosis::steal(plan, &blocks, readings));
     summary.warnings.append(&mut warnings::of_blocks(plan, &blocks, summary.stopped_because));
     summary.warnings.extend(resolution::warning(plan, &coarse));
     summary.warnings.append(&mut warnings::of_readings(plan, readings, facts));
+}
+
+/// Whether each command does as much in the other arms as in the reference's: differences of differences
+/// within blocks.
+fn interactions(plan: &Plan, compared: &BTreeMap<usize, Vec<Differences>>) -> Vec<Interaction> {
+    let name = |arm: usize| plan.arms[arm].variant.as_ref().map(|variant| &variant.name);
+    let is_first = |arm: &usize| plan.arms[*arm].against.is_none() && !plan.arms[*arm].control;
+    let others = compared.keys().filter(|arm| plan.arms[**arm].against.is_some());
+    let found = others.filter_map(|&arm| {
+        let first = *compared.keys().find(|first| is_first(first) && name(**first) == name(arm))?;
+        let rows = compared[&arm].iter().zip(&compared[&first]);
+        let beyond: Vec<Differences> = rows.map(|(row, first)| row.beyond(first)).collect();
+        let effect = suites::effects(plan, &beyond, arm).pop()?;
+        Some(Interaction { against: plan.arms[first].label.clone(), effect })
+    });
+    found.collect()
+}
+
+/// Takes every verdict back if the reference, run twice, differs from itself: what makes that difference
+/// can make the others. Its own verdict stays, as the reason.
+fn hold_against_control(plan: &Plan, summary: &mut Summary) {
+    let is_control = |arm: &str| plan.arm(arm).is_some_and(|arm| arm.control);
+    let differs =
+        |verdict: Option<Verdict>| matches!(verdict, Some(Verdict::Helps | Verdict::Hurts));
+    let rows = summary.rows.iter().map(|row| (&row.arm, row.verdict, row.row.as_str()));
+    let suites =
+        summary.suites.iter().map(|suite| (&suite.arm, suite.verdict, "all rows together"));
+    let found = rows.chain(suites).find(|(arm, verdict, _)| is_control(arm) && differs(*verdict));
+    let Some((_, _, what)) = found else { return };
+    let warning = Warning::new(
+        warnings::CONTROL_DIFFERS,
+        format!("{} differs from itself, run twice, in {what}", plan.reference_arm),
+        "No verdict is given: what makes equal runs differ can make the other differences too. Look at \
+         the order of the runs, give the machine rest, and measure again.",
+    );
+    for row in summary.rows.iter_mut().filter(|row| !is_control(&row.arm)) {
+        (row.verdict, row.blocks_needed) = (None, None);
+    }
+    for suite in summary.suites.iter_mut().filter(|suite| !is_control(&suite.arm)) {
+        (suite.verdict, suite.blocks_needed) = (None, None);
+    }
+    for interaction in &mut summary.interactions {
+        (interaction.effect.verdict, interaction.effect.blocks_needed) = (None, None);
+    }
+    summary.warnings.push(warning);
 }
 
 /// Fills in the adjusted p-values of one arm's rows, and the verdicts that follow from them.

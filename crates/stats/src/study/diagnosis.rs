@@ -88,7 +88,7 @@ pub(super) fn one_sided(plan: &Plan, comparisons: &[Differences], arm: usize) ->
     if p > ONE_SIDED_LEVEL / (plan.arms.len() - 1) as f64 {
         return None;
     }
-    let [mut often, mut seldom] = [(far[0], arm), (far[1], plan.reference_index())];
+    let [mut often, mut seldom] = [(far[0], arm), (far[1], plan.base_index(arm))];
     if often.0 < seldom.0 {
         (often, seldom) = (seldom, often);
     }
@@ -285,8 +285,8 @@ pub(super) fn steal(plan: &Plan, blocks: &Blocks, readings: &[Reading]) -> Optio
     let reference = plan.reference_index();
     let others = (0..plan.arms.len()).filter(|arm| *arm != reference);
     let found = others.filter_map(|arm| {
-        let differences: Vec<f64> =
-            shares.iter().map(|block| block[arm] - block[reference]).collect();
+        let base = plan.base_index(arm);
+        let differences: Vec<f64> = shares.iter().map(|block| block[arm] - block[base]).collect();
         let paired = Paired::new(&differences)?;
         let p = paired.p(1.0)? * (plan.arms.len() - 1) as f64;
         (p <= STEAL_LEVEL && libm::fabs(paired.mean) >= STEAL_DIFFERENCE_MIN)
@@ -300,7 +300,7 @@ pub(super) fn steal(plan: &Plan, blocks: &Blocks, readings: &[Reading]) -> Optio
     };
     Some(Warning::new(
         "steal-by-arm",
-        format!("the hypervisor took {} and {}", share(arm), share(reference)),
+        format!("the hypervisor took {} and {}", share(arm), share(plan.base_index(arm))),
         format!(
             "About {:.1} points of the difference between the two are its doing, not the arm's. \
              Measure on CPUs of your own, or read the effect with that much doubt.",

@@ -100,7 +100,7 @@ impl Failures {
 
 /// An entry with everything that is not a result.
 pub(super) fn blank(plan: &Plan, facts: &Facts, row: usize, arm: usize) -> RowEffect {
-    let reference = plan.reference_index();
+    let reference = plan.base_index(arm);
     let rule = &plan.rows[row];
     let threads =
         |arm: usize| facts.runs.get(&(arm, row)).map_or(plan.arms[arm].threads, |run| run.threads);

@@ -4,6 +4,7 @@
 use super::belief;
 use super::phrase::{far, percent};
 use super::rows::pair_comparison;
+use super::warnings::is_withheld;
 use coretwin_base::origin::Origin;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::boot::Promise;
@@ -26,6 +27,8 @@ pub enum Question {
     SiblingsInReference,
     #[default]
     Plain,
+    /// Is one command better than another, in one state of the machine?
+    Commands,
 }
 
 /// What an arm came to: its suite over everything, else its only suite, else its first row with an
@@ -60,6 +63,9 @@ pub struct Headline {
     more: &'static str,
     less: &'static str,
     is_beaten: bool,
+    pub(super) is_control: bool,
+    /// Whether the control took the verdict back.
+    pub is_withheld: bool,
     protocol: Protocol,
 }
 
@@ -67,13 +73,38 @@ pub struct Headline {
 pub fn headlines(plan: &Plan, summary: &Summary) -> Vec<Headline> {
     let reference = &plan.arms[plan.reference_index()];
     let others = plan.arms.iter().filter(|arm| arm.label != reference.label);
-    others.map(|arm| Headline::new(plan, summary, arm, reference)).collect()
+    others.map(|arm| Headline::new(plan, summary, arm, plan.base_of(arm))).collect()
 }
 
-/// The one that answers the study's question: the first that can say something about SMT, else the
-/// first; its place among [`headlines`].
+/// The one that answers the study's question: the first of commands, else the first that can say
+/// something about SMT, else the first; its place among [`headlines`].
 pub fn foremost(headlines: &[Headline]) -> usize {
-    headlines.iter().position(|one| one.comparison != Comparison::None).unwrap_or(0)
+    let of_commands = |one: &Headline| one.question == Question::Commands && !one.is_control;
+    let commands = headlines.iter().position(of_commands);
+    let smt = || headlines.iter().position(|one| one.comparison != Comparison::None);
+    commands.or_else(smt).unwrap_or(0)
+}
+
+/// The verdict on an arm as a word. Only of arms that differ in whether siblings are used it is one on
+/// SMT.
+pub fn verdict_word(
+    plan: &Plan,
+    summary: &Summary,
+    arm: &PlanArm,
+    verdict: Verdict,
+) -> &'static str {
+    let of_speed = words(summary).0 == "faster" && arm.variant.is_some();
+    let [more, less] = match pair_comparison(plan, arm) {
+        Comparison::None if of_speed => ["FASTER", "SLOWER"],
+        Comparison::None => ["BETTER", "WORSE"],
+        Comparison::Smt | Comparison::StandIn => ["HELPS", "HURTS"],
+    };
+    match verdict {
+        Verdict::Helps => more,
+        Verdict::Hurts => less,
+        Verdict::NoMaterialDifference => "NO MATERIAL DIFFERENCE",
+        Verdict::Inconclusive => "INCONCLUSIVE",
+    }
 }
 
 impl Headline {
@@ -91,11 +122,13 @@ impl Headline {
             more,
             less,
             protocol: summary.protocol,
+            is_control: arm.control,
+            is_withheld: is_withheld(summary),
             is_beaten: summary.origin == Origin::Simulated && beaten.is_some(),
             ..Self::default()
         };
         headline.fill(summary);
-        headline.word = headline.mark(summary);
+        headline.word = headline.mark(plan, summary);
         headline
     }
 
@@ -124,9 +157,8 @@ impl Headline {
         }
     }
 
-    fn mark(&self, summary: &Summary) -> &'static str {
+    fn mark(&self, plan: &Plan, summary: &Summary) -> &'static str {
         let is_disturbed = summary.rows.iter().any(|row| row.blocks_set_aside > 0);
-        let is_plain = self.comparison == Comparison::None;
         match (self.verdict, self.origin.mark()) {
             (_, Some(mark)) => mark,
             _ if self.effect.is_none() => match summary.stopped_because {
@@ -135,10 +167,9 @@ impl Headline {
                 _ => "NO RESULT",
             },
             _ if summary.interim => "INTERIM",
-            (Some(Verdict::Helps), _) => ["HELPS", "BETTER"][usize::from(is_plain)],
-            (Some(Verdict::Hurts), _) => ["HURTS", "WORSE"][usize::from(is_plain)],
-            (Some(Verdict::NoMaterialDifference), _) => "NO MATERIAL DIFFERENCE",
-            (Some(Verdict::Inconclusive), _) => "INCONCLUSIVE",
+            (Some(verdict), _) => {
+                plan.arm(&self.arm).map_or("", |arm| verdict_word(plan, summary, arm, verdict))
+            }
             (None, _) if self.protocol == Protocol::Quick && summary.rule == Rule::Width => {
                 "SCREENING"
             }
@@ -196,6 +227,9 @@ impl Headline {
             Verdict::NoMaterialDifference | Verdict::Inconclusive => return None,
         };
         Some(match (self.question, is_helped) {
+            _ if self.is_control => return None,
+            (Question::Commands, true) => format!("choose {arm}"),
+            (Question::Commands, false) => format!("stay with {reference}"),
             (Question::Plain, true) => format!("choose {arm} for {subject}"),
             (Question::Plain, false) => format!("stay with {reference} for {subject}"),
             (Question::SiblingsInArm, true) | (Question::SiblingsInReference, false) => {
@@ -210,13 +244,13 @@ impl Headline {
 
     /// The same arm by what its work is worth for each licence.
     #[must_use]
-    pub fn by_licence(mut self, worth: &Worth, summary: &Summary) -> Self {
+    pub fn by_licence(mut self, worth: &Worth, plan: &Plan, summary: &Summary) -> Self {
         (self.subject, self.rows) = ("your licences".to_owned(), worth.rows);
         (self.scale, self.effect) = (Scale::Ratio, Some(worth.ratio));
         (self.interval, self.interval_90) = (worth.low.zip(worth.high), None);
         (self.verdict, self.blocks_needed) = (worth.verdict, None);
         (self.more, self.less) = ("better", "worse");
-        self.word = self.mark(summary);
+        self.word = self.mark(plan, summary);
         self
     }
 
@@ -230,9 +264,9 @@ impl Headline {
         let size = self.brief(effect);
         if let Some(action) = self.action().filter(|_| self.origin == Origin::Measured) {
             let beside = match (self.question, self.verdict == Some(Verdict::Helps)) {
-                (Question::Plain, true) => format!(" than {reference}"),
+                (Question::Plain | Question::Commands, true) => format!(" than {reference}"),
                 (_, true) => String::new(),
-                (Question::Plain, false) => format!(" with {arm}"),
+                (Question::Plain | Question::Commands, false) => format!(" with {arm}"),
                 (Question::SiblingsInReference, _) => " without".to_owned(),
                 _ if self.comparison == Comparison::StandIn => " otherwise".to_owned(),
                 _ => " with it".to_owned(),
@@ -253,8 +287,12 @@ impl Headline {
 
     /// The answer in one sentence of at most [`WORDS_MAX`] words that begins with [`Headline::word`].
     pub fn sentence(&self) -> String {
-        let Self { word, subject, arm, reference, .. } = self;
-        let is_plain = self.comparison == Comparison::None;
+        let Self { word, arm, reference, .. } = self;
+        let of = match self.question {
+            Question::Commands => String::new(),
+            _ => format!(" for {}", self.subject),
+        };
+        let is_plain = self.comparison == Comparison::None && self.question == Question::Plain;
         let Some(effect) = self.effect else {
             return match *word {
                 "TOO BUSY" => {
@@ -269,16 +307,12 @@ impl Headline {
         let open = self.interval.filter(|_| self.is_open() && self.origin == Origin::Measured);
         let compared = match (open, size(effect)) {
             (Some((low, high)), _) if *word != "NO MATERIAL DIFFERENCE" => {
-                format!(
-                    "{} to {} for {subject} with {arm} than with {reference}",
-                    size(low),
-                    size(high)
-                )
+                format!("{} to {}{of} with {arm} than with {reference}", size(low), size(high))
             }
             (_, size) if size == "0.0 %" => {
-                format!("no difference for {subject} between {arm} and {reference}")
+                format!("no difference{of} between {arm} and {reference}")
             }
-            (_, size) => format!("{size} for {subject} with {arm} than with {reference}"),
+            (_, size) => format!("{size}{of} with {arm} than with {reference}"),
         };
         let smt = if is_plain { "; no verdict on SMT" } else { "" };
         match *word {
@@ -292,6 +326,9 @@ impl Headline {
             }
             "NO VERDICT" if self.protocol == Protocol::Article2003 => {
                 format!("{word} by the protocol of 2003: {compared}.")
+            }
+            "NO VERDICT" if self.is_withheld => {
+                format!("{word}, for the control differs from itself: {compared}.")
             }
             "NO VERDICT" => format!("{word}, for too little was measured: {compared}."),
             "INCONCLUSIVE" | "NO MATERIAL DIFFERENCE" => format!("{word}: {compared}{smt}."),
@@ -307,6 +344,9 @@ impl Headline {
 }
 
 fn question(comparison: Comparison, arm: &PlanArm, reference: &PlanArm) -> Question {
+    if arm.control || (arm.variant.is_some() && arm.has_state_of(reference)) {
+        return Question::Commands;
+    }
     match (comparison, &arm.state, &reference.state) {
         (Comparison::Smt, ArmState::On, ArmState::Off)
         | (Comparison::StandIn, ArmState::On, ArmState::OnePerCore) => Question::SiblingsInArm,

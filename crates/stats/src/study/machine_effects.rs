@@ -26,6 +26,7 @@ pub fn machine_effects(plan: &Plan, readings: &[Reading]) -> MachineEffects {
     let reference = plan.reference_index();
     let mut found = MachineEffects::default();
     for arm in (0..plan.arms.len()).filter(|&arm| arm != reference) {
+        let reference = plan.base_index(arm);
         for (index, row) in plan.rows.iter().enumerate() {
             let labels = [&plan.arms[reference].label, &plan.arms[arm].label];
             if !labels.iter().all(|label| row.runs_in(label)) {

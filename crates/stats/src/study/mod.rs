@@ -27,8 +27,12 @@ pub use analyse::{analyse, analyse_predicted};
 pub use blocks::{Analysed, too_busy};
 pub use counters::{Counted, counted};
 pub use diagnosis::{COVERED_CARRY_OVER, COVERED_ONE_ARM_OUTLIERS};
-pub use headline::{Headline, Question, TITLE_WORDS_MAX, WORDS_MAX, foremost, headlines};
+pub use headline::{
+    Headline, Question, TITLE_WORDS_MAX, WORDS_MAX, foremost, headlines, verdict_word,
+};
 pub use look::{Look, LookCell, look};
 pub use machine_effects::{MachineEffects, machine_effects};
 pub use rows::pair_comparison;
+pub use sentences::{interaction_word, interactions};
 pub use suites::{SuiteRow, suite_mean};
+pub(crate) use warnings::is_withheld;

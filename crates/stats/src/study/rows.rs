@@ -31,7 +31,7 @@ impl Differences {
         row: usize,
         arm: usize,
     ) -> Self {
-        let reference = plan.reference_index();
+        let reference = plan.base_index(arm);
         let rule = &plan.rows[row];
         let mut both = [Mean::default(); 2];
         let mut each = [Mean::default(); 2];
@@ -64,6 +64,17 @@ impl Differences {
             Rule::Verdict => present.len(),
         };
         Self { paired, widening: widening(plan, counted), differences, values }
+    }
+
+    /// How much more this effect is than another, block by block.
+    pub(super) fn beyond(&self, other: &Self) -> Self {
+        let blocks = self.differences.iter().zip(&other.differences);
+        let differences: Vec<Option<f64>> = blocks.map(|(a, b)| Some((*a)? - (*b)?)).collect();
+        let present: Vec<f64> = differences.iter().flatten().copied().collect();
+        let rounding =
+            [self, other].iter().filter_map(|one| one.paired).map(|one| one.rounding).sum();
+        let paired = Paired::new(&present).map(|paired| Paired { rounding, ..paired });
+        Self { paired, differences, values: [None; 2], ..*self }
     }
 
     pub(super) fn hodges_lehmann(&self, scale: Scale) -> Option<f64> {
@@ -160,7 +171,7 @@ pub(crate) fn from_scale(value: f64, scale: Scale) -> f64 {
 /// What this arm against the reference can say. A study may mix arms; only two that differ in
 /// whether work may use siblings say something about SMT, whatever the other arms are.
 pub fn pair_comparison(plan: &Plan, arm: &PlanArm) -> Comparison {
-    let Some(reference) = plan.arm(&plan.reference_arm) else { return plan.comparison };
+    let reference = plan.base_of(arm);
     // Under two schedulers a difference may be theirs.
     if plan.comparison == Comparison::None || arm.scheduler != reference.scheduler {
         return Comparison::None;

@@ -5,10 +5,13 @@ use super::headline::{Headline, Question};
 use super::phrase::{counted, percent, signed_percent};
 use crate::confidence;
 use crate::stopping;
+use coretwin_base::distinct::distinct;
 use coretwin_base::origin::Origin;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::plan::{Comparison, CopyRule, Plan, PlanArm, Protocol, Rule, Scale};
-use coretwin_base::study::summary::{RowEffect, StoppedBecause, SuiteEffect, Summary, Verdict};
+use coretwin_base::study::summary::{
+    Interaction, RowEffect, StoppedBecause, SuiteEffect, Summary, Verdict,
+};
 
 const NO_SMT: &str = "this says nothing of SMT in hardware, so there is no verdict";
 
@@ -19,10 +22,45 @@ pub(super) fn write(plan: &Plan, summary: &Summary) -> Vec<String> {
         .iter()
         .filter(|arm| arm.label != reference.label)
         .map(|arm| {
+            let reference = plan.base_of(arm);
             let result = Headline::new(plan, summary, arm, reference);
             Answer { plan, summary, arm, reference, result }.text()
         })
         .collect()
+}
+
+/// What a change of command does in an arm beside what it does in the reference's, a sentence each.
+pub fn interactions(plan: &Plan, summary: &Summary) -> Vec<String> {
+    let state = |label: &str| plan.arm(label).map_or_else(String::new, |arm| arm.state_label());
+    let tell = |interaction: &Interaction| {
+        let Interaction { against, effect } = interaction;
+        let arm = plan.arm(&effect.arm)?;
+        let [name, base] = [arm, plan.base_of(arm)].map(|arm| arm.variant.as_ref());
+        let (ratio, low, high) = (effect.ratio?, effect.low?, effect.high?);
+        let word = effect.verdict.map(|verdict| format!("{}: ", interaction_word(verdict)));
+        Some(format!(
+            "{}{} over {} {} ({} to {}), {} beside {}",
+            word.unwrap_or_default(),
+            name?.name,
+            base?.name,
+            signed_percent(ratio),
+            signed_percent(low).trim_end_matches(" %"),
+            signed_percent(high),
+            state(&effect.arm),
+            state(against),
+        ))
+    };
+    summary.interactions.iter().filter_map(tell).collect()
+}
+
+/// The verdict on an interaction: whether a change of command gains as much in an arm as in the other.
+pub fn interaction_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Helps => "GAINS MORE",
+        Verdict::Hurts => "GAINS LESS",
+        Verdict::NoMaterialDifference => "NO MATERIAL DIFFERENCE",
+        Verdict::Inconclusive => "INCONCLUSIVE",
+    }
 }
 
 struct Answer<'a> {
@@ -50,7 +88,7 @@ impl Answer<'_> {
         if let Some(families) = self.families() {
             text.push_str(&families);
         }
-        if self.result.comparison == Comparison::None {
+        if self.result.comparison == Comparison::None && self.result.question == Question::Plain {
             let is_plain = |arm: &PlanArm| matches!(arm.state, ArmState::Cpus(_));
             text.push_str(if is_plain(self.arm) || is_plain(self.reference) {
                 " This compares sets of CPUs; it is no verdict on SMT."
@@ -75,6 +113,9 @@ impl Answer<'_> {
         let settings = self.settings();
         let size = format!("{}{settings}", self.result.size(effect));
         let word = match self.result.comparison {
+            Comparison::None if self.result.question == Question::Commands => {
+                format!(" ({})", self.result.word)
+            }
             Comparison::None => String::new(),
             Comparison::Smt | Comparison::StandIn => format!(" ({verdict})"),
         };
@@ -132,6 +173,13 @@ impl Answer<'_> {
                 let way = if action.starts_with("switch") { &self.result.way } else { "" };
                 action[..1].to_uppercase() + &action[1..] + way
             }
+            (None, ..) if self.result.is_control => {
+                format!("Control, {reference} once more as {arm}")
+            }
+            (None, Verdict::NoMaterialDifference, Question::Commands) => {
+                format!("Choose between {arm} and {reference} by other needs")
+            }
+            (None, _, Question::Commands) => "Measure longer before deciding".to_owned(),
             (None, Verdict::NoMaterialDifference, Question::Plain) => {
                 format!("Choose between {arm} and {reference} by other needs for {subject}")
             }
@@ -185,6 +233,9 @@ impl Answer<'_> {
             Protocol::Article2003 => format!(
                 "By the protocol of 2003, for {subject}: {shown} ({blocks} runs, no interval, no \
                  verdict)."
+            ),
+            _ if self.result.is_withheld => format!(
+                "No verdict, for the control differs from itself: {shown} ({blocks} blocks)."
             ),
             Protocol::Modern | Protocol::Fixed | Protocol::Quick => format!(
                 "Too few blocks for a verdict on {subject} ({blocks}): {shown}. To get more, {}.",
@@ -309,11 +360,19 @@ impl Answer<'_> {
             {
                 let (count, low, high) = (ratios.len(), self.ratio(low), self.ratio(high));
                 format!(
-                    " over {count} settings of threads and copies (rows range from {low} to {high})"
+                    " over {count} settings of {} (rows range from {low} to {high})",
+                    self.varied()
                 )
             }
             _ => String::new(),
         }
+    }
+
+    /// Names of the parameters that rows differ in.
+    fn varied(&self) -> String {
+        let own = self.plan.rows.iter().flat_map(|row| row.params.keys().map(String::as_str));
+        let own = distinct(own.filter(|name| !["threads", "copies"].contains(name)));
+        if own.is_empty() { "threads and copies".to_owned() } else { own.join(", ") }
     }
 
     fn ratio(&self, ratio: f64) -> String {

@@ -10,7 +10,7 @@ use crate::stopping::BLOCKS_MIN;
 use crate::student;
 use coretwin_base::study::plan::{Plan, PlanArm, Protocol, Rule, Scale};
 use coretwin_base::study::reading::{Phase, Reading, Status};
-use coretwin_base::study::summary::StoppedBecause;
+use coretwin_base::study::summary::{StoppedBecause, Summary};
 use coretwin_base::warning::Warning;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,6 +45,14 @@ pub(super) fn of_blocks(plan: &Plan, blocks: &Blocks, stopped: StoppedBecause) -
     warnings.extend(order(plan, blocks, stopped));
     warnings.extend(drift(plan, blocks));
     warnings
+}
+
+/// Kind of the warning that the reference differs from itself.
+pub(super) const CONTROL_DIFFERS: &str = "control-differs";
+
+/// Whether the control took the verdicts back.
+pub(crate) fn is_withheld(summary: &Summary) -> bool {
+    summary.warnings.iter().any(|warning| warning.kind == CONTROL_DIFFERS)
 }
 
 fn incomplete(plan: &Plan, blocks: &Blocks) -> Option<Warning> {
@@ -100,6 +108,7 @@ fn order(plan: &Plan, blocks: &Blocks, stopped: StoppedBecause) -> Option<Warnin
     let place = |attempt: &Attempt, arm: u16| attempt.order.iter().position(|&at| at == arm);
     let mut worst: Option<(u32, String)> = None;
     for (arm, index) in plan.arms.iter().zip(0u16..).filter(|(_, index)| *index != reference) {
+        let reference = plan.base_index(usize::from(index)) as u16;
         let first = blocks
             .analysed
             .iter()
@@ -110,7 +119,7 @@ fn order(plan: &Plan, blocks: &Blocks, stopped: StoppedBecause) -> Option<Warnin
         // One or two are left over by chance or by an odd number of blocks.
         if excess > 2 && excess * 10 > first + second && worst.as_ref().is_none_or(|w| excess > w.0)
         {
-            let (arm, reference) = (&arm.label, &plan.reference_arm);
+            let (arm, reference) = (&arm.label, &plan.base_of(arm).label);
             let text = format!("{arm} ran before {reference} in {first} blocks, after in {second}");
             worst = Some((excess, text));
         }

@@ -22,6 +22,7 @@ pub(crate) fn arm(label: &str, state: ArmState, cpus: u32) -> PlanArm {
         smt: None,
         threads: cpus,
         about: String::new(),
+        ..PlanArm::default()
     }
 }
 
@@ -68,6 +69,7 @@ pub(crate) fn plan(rows: &[PlanRow]) -> Plan {
             others_share_max: 0.02,
             retries_max: 2,
             warmup: true,
+            warmup_runs: 1,
             settle_s: 0.0,
             repeats: 1,
             until: Rule::Width,

@@ -8,4 +8,5 @@ mod machines;
 
 mod properties;
 mod sentences;
+mod variants;
 mod warnings;

@@ -114,6 +114,7 @@ fn plan(program: &str, arms: &[&str], rows: &[&Series], blocks: u32) -> Plan {
         threads: 1,
         smt: None,
         about: format!("as {program} ran it"),
+        ..PlanArm::default()
     };
     let row = |series: &&Series| PlanRow {
         id: series.row.clone(),
@@ -152,6 +153,7 @@ fn plan(program: &str, arms: &[&str], rows: &[&Series], blocks: u32) -> Plan {
             others_share_max: 1.0,
             retries_max: 0,
             warmup: false,
+            warmup_runs: 1,
             settle_s: 0.0,
             repeats: 1,
             until: Rule::Width,

@@ -1,5 +1,6 @@
 //! Options of `coretwin study`, and what they ask for.
 
+use super::variants;
 use crate::exit::usage;
 use crate::metric;
 use crate::options::{Limit, drawn_seed, limit, placement, share};
@@ -9,7 +10,7 @@ use coretwin_base::machine::placement::Placement;
 use coretwin_base::parameters::WorkloadSpec;
 use coretwin_base::study::arm::{ArmSpec, ArmState, KERNEL};
 use coretwin_base::study::command::{CommandSpec, MetricSpec, ServerSpec};
-use coretwin_base::study::plan::{DISTURBED_SHARE_MAX, Protocol, Rule};
+use coretwin_base::study::plan::{DISTURBED_SHARE_MAX, Protocol, Rule, Variant};
 use coretwin_base::study::summary::Verdict;
 use coretwin_base::suggest::unknown;
 use coretwin_base::units::parse_duration;
@@ -33,12 +34,13 @@ Examples:
   coretwin study --arm a=cpus:0-3 --arm b=cpus:4-7 -- ./mycmd      any two sets of CPUs
   coretwin study --switch -- ./mycmd -t {threads}       SMT really off and on, as root; put back after
   coretwin study chat --arm on@kernel --arm on@core-queue      the kernel's scheduler against ours
+  coretwin study --variant old='./old {size}' --variant new='./new {size}' -L size 1,4
   coretwin study --arm boot:nosmt --arm boot:smt -- ./mycmd      the same by booting, one boot a visit
   coretwin study article --machine xeon-mp-foster       the article's study on its machine, simulated
   coretwin study chat --machine zen4-2x96 --arm on@fair --arm on@core-queue
   coretwin study --resume chat-study             go on where it was broken off
 
-{threads}, {cpus}, {arm} and {copy} are filled in for each run. The first arm is the reference.")]
+{threads}, {cpus}, {arm}, {copy} and {variant} are filled in for each run. The first arm is the reference.")]
 pub(crate) struct Args {
     /// Suites or workloads, like chat or chat:rooms=20; with none and no command, what could be studied
     /// here is printed (status 2)
@@ -54,6 +56,13 @@ pub(crate) struct Args {
     /// core-queue[active=off], loaded for each visit, as root
     #[arg(long = "arm", value_name = "ARM", value_parser = ArmSpec::parse, help_heading = "What is compared")]
     arms: Vec<ArmSpec>,
+    /// A command to compare, [NAME=]CMD, repeatable; the first is the reference. Compared in every arm
+    /// (default: one arm, all CPUs). One alone is compared at the values of its parameters
+    #[arg(long = "variant", value_name = "[NAME=]CMD", value_parser = variants::typed, conflicts_with = "command", help_heading = "What is compared")]
+    variants: Vec<variants::Typed>,
+    /// Measure the reference twice: if it differs from itself no verdict is given
+    #[arg(long, help_heading = "What is compared")]
+    aa: bool,
     /// Switch SMT itself: short for --arm off --arm on
     #[arg(long, conflicts_with = "arms", help_heading = "What is compared")]
     switch: bool,
@@ -73,6 +82,31 @@ pub(crate) struct Args {
     /// Thread counts for {threads}: auto (screened, best per arm) or a list (default: the arm's own)
     #[arg(long, value_name = "auto|LIST", value_parser = Counts::parse, help_heading = "Your command")]
     threads: Option<Counts>,
+    /// Fill these values in for {NAME} in turn, comma-separated; each is a row; repeatable
+    #[arg(short = 'L', long, num_args = 2, allow_hyphen_values = true, value_names = ["NAME", "VALUES"], action = clap::ArgAction::Append, help_heading = "Your command")]
+    parameter_list: Vec<String>,
+    /// Fill the numbers from MIN to MAX in for {NAME}; each is a row; repeatable
+    #[arg(short = 'P', long, num_args = 3, value_names = ["NAME", "MIN", "MAX"], allow_negative_numbers = true, action = clap::ArgAction::Append, help_heading = "Your command")]
+    parameter_scan: Vec<String>,
+    /// Step of --parameter-scan (default: 1)
+    #[arg(
+        short = 'D',
+        long,
+        value_name = "STEP",
+        requires = "parameter_scan",
+        help_heading = "Your command"
+    )]
+    parameter_step_size: Option<String>,
+    /// Shell that runs the variants: none, default (/bin/sh) or a command line (default: none, unless
+    /// one of them needs it)
+    #[arg(
+        short = 'S',
+        long,
+        value_name = "SHELL",
+        requires = "variants",
+        help_heading = "Your command"
+    )]
+    shell: Option<String>,
     /// Copies side by side: auto (one per CPU of the arm) or a list; the value is then runs/s
     #[arg(long, value_name = "auto|LIST", value_parser = Counts::parse, help_heading = "Your command")]
     copies: Option<Counts>,
@@ -99,7 +133,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "CMD", help_heading = "Your command")]
     prepare: Option<String>,
     /// Shell line run after every run, untimed
-    #[arg(long, value_name = "CMD", help_heading = "Your command")]
+    #[arg(long, visible_alias = "conclude", value_name = "CMD", help_heading = "Your command")]
     cleanup: Option<String>,
     /// Repeat the command within a run until it has taken this long
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_duration, help_heading = "Your command")]
@@ -138,6 +172,9 @@ pub(crate) struct Args {
     /// Do not run every row once, unanalysed, before the first block, nor one after every switch
     #[arg(long, help_heading = "How long and how sure")]
     no_warmup: bool,
+    /// Run every row so often, unanalysed, before the first block (default: 1)
+    #[arg(short = 'w', long, value_name = "N", conflicts_with = "no_warmup", value_parser = clap::value_parser!(u32).range(0..=1000), help_heading = "How long and how sure")]
+    warmup: Option<u32>,
     /// Set a run aside if the hypervisor took more of the measured CPUs' time; 100% never does
     #[arg(long, value_name = "SHARE", default_value_t = Limit(DISTURBED_SHARE_MAX), value_parser = limit, help_heading = "How long and how sure")]
     steal_limit: Limit,
@@ -156,11 +193,24 @@ pub(crate) struct Args {
     pub(crate) out: Option<PathBuf>,
     /// Go on with the study in this folder, by its own plan; only --budget can be given anew
     #[arg(long, value_name = "DIR", conflicts_with_all = ["workloads", "command", "arms",
-        "placement", "machine", "fit", "threads", "copies", "metrics", "primary", "server", "ready",
+        "placement", "machine", "fit", "variants", "aa", "parameter_list", "parameter_scan", "shell",
+        "warmup", "threads", "copies", "metrics", "primary", "server", "ready",
         "ready_timeout", "setup", "prepare", "cleanup", "min_time", "timeout", "blocks", "target",
         "until", "margin", "quick", "protocol", "no_warmup", "steal_limit", "others_limit", "seed",
         "dry_run", "switch", "repeats", "settle"], help_heading = "Results")]
     pub(crate) resume: Option<PathBuf>,
+    /// Read options from this file, as --write writes it; those beside it replace or add to its own
+    #[arg(
+        short = 'f',
+        long,
+        value_name = "FILE",
+        conflicts_with = "resume",
+        help_heading = "Results"
+    )]
+    pub(crate) file: Option<PathBuf>,
+    /// Write these options to a file for -f, and run nothing
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["resume", "dry_run"], help_heading = "Results")]
+    pub(crate) write: Option<PathBuf>,
     /// This boot is the one of that name, where only you can know
     #[arg(long, value_name = "NAME", help_heading = "Results")]
     pub(crate) boot: Option<String>,
@@ -170,7 +220,8 @@ pub(crate) struct Args {
     /// Print what would be done, and do nothing
     #[arg(long, help_heading = "Results")]
     pub(crate) dry_run: bool,
-    /// Exit with status 1 if an arm's verdict is one of these: hurts, helps, inconclusive
+    /// Exit with status 1 if an arm's verdict is one of these: hurts (or slower, worse), helps (or
+    /// faster, better), inconclusive
     #[arg(long, value_name = "VERDICT", value_delimiter = ',', value_parser = verdict, help_heading = "Results")]
     pub(crate) fail_on: Vec<Verdict>,
     /// Print all of it, not the answer in seven lines
@@ -193,11 +244,17 @@ impl Line {
     /// Reads them; the first word is what a message calls them.
     pub(crate) fn read(words: Vec<String>) -> Result<Args> {
         let line = <Self as clap::Parser>::try_parse_from(words);
-        let said = |error| {
-            let text = slip::in_words(error).render().to_string();
-            text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned()
-        };
-        Ok(line.map_err(|error| usage(said(error)))?.args)
+        Ok(line.map_err(|error| usage(Self::words_of(error)))?.args)
+    }
+
+    pub(super) fn into_args(self) -> Args {
+        self.args
+    }
+
+    /// What is wrong with options, without the word that says that it is an error.
+    pub(super) fn words_of(error: clap::Error) -> String {
+        let text = slip::in_words(error).render().to_string();
+        text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned()
     }
 }
 
@@ -209,7 +266,11 @@ impl Args {
     }
 
     pub(crate) fn is_bare(&self) -> bool {
-        self.workloads.is_empty() && self.command.is_empty() && self.resume.is_none()
+        self.workloads.is_empty()
+            && self.command.is_empty()
+            && self.variants.is_empty()
+            && self.resume.is_none()
+            && self.file.is_none()
     }
 
     pub(crate) fn is_simulated(&self) -> bool {
@@ -230,6 +291,8 @@ impl Args {
             "--wait-quiet: others do not disturb a simulated machine"
         } else if self.boot.is_some() {
             "--boot is for boots of a host; a simulated machine is booted as its arms say"
+        } else if self.aa {
+            "--aa: a simulated machine runs equal arms alike, so there is nothing to control"
         } else if self.until() == Rule::Verdict {
             "--until verdict needs a measurement; a simulated study has predictions"
         } else if !self.fail_on.is_empty() {
@@ -261,6 +324,10 @@ impl Args {
             "--protocol 2003 has no intervals, so machines could not be put together"
         } else if self.until() == Rule::Verdict {
             "--until verdict stops where an effect looks large, so machines could not be put together"
+        } else if !self.variants.is_empty() || self.aa {
+            "--variant and --aa: a fleet compares arms; compare commands machine by machine"
+        } else if self.file.is_some() || self.write.is_some() {
+            "--file and --write: a fleet's plan holds the options itself; write them out"
         } else if boots || self.boot.is_some() {
             "a fleet does not boot its machines; compare boots machine by machine and add the \
              studies by fleet bundle"
@@ -297,7 +364,9 @@ impl Args {
             target: self.target,
             margin: self.margin,
             budget_s: self.budget.unwrap_or(BUDGET_DEFAULT).as_secs_f64(),
-            warmup: !self.no_warmup,
+            warmup: !self.no_warmup && self.warmup != Some(0),
+            warmup_runs: self.warmup.filter(|runs| *runs > 0),
+            control: self.aa,
             settle_s: self.settle.as_secs_f64(),
             repeats: self.repeats,
             steal_share_max: self.steal_limit.0,
@@ -332,10 +401,16 @@ impl Args {
     }
 
     fn subject(&self) -> Result<Subject> {
-        if self.command.is_empty() {
-            if self.threads.is_some() || self.copies.is_some() || !self.metrics.is_empty() {
-                let why =
-                    "--threads, --copies and --metric are for your own command; give it after --";
+        let (lists, scans) = (&self.parameter_list, &self.parameter_scan);
+        let mut parameters =
+            variants::parameters(lists, scans, self.parameter_step_size.as_deref())?;
+        let shell = self.shell.as_deref();
+        let variants = variants::resolve(&self.variants, shell, &mut parameters)?;
+        if self.command.is_empty() && variants.is_empty() {
+            let has_own = self.threads.is_some() || self.copies.is_some();
+            if has_own || !self.metrics.is_empty() || !parameters.is_empty() {
+                let why = "--threads, --copies, --metric, -L and -P are for your own command; give it \
+                           after --";
                 return Err(usage(why));
             }
             let mut workloads = self.workloads.clone();
@@ -348,16 +423,21 @@ impl Args {
             let why = "a study is of workloads or of your own command (after --), not of both";
             return Err(usage(why));
         }
-        let spec = self.command_spec()?;
-        coretwin_workloads::command::check(&spec).map_err(usage)?;
+        let spec = self.command_spec(variants.first())?;
+        for argv in [&spec.argv].into_iter().chain(variants.iter().map(|one| &one.argv)) {
+            let of_one = CommandSpec { argv: argv.clone(), ..spec.clone() };
+            coretwin_workloads::command::check(&of_one).map_err(usage)?;
+        }
         Ok(Subject::Command {
             spec: Box::new(spec),
             threads: self.threads.clone().unwrap_or(Counts::Default),
             copies: self.copies.clone().unwrap_or(Counts::Default),
+            variants,
+            parameters,
         })
     }
 
-    fn command_spec(&self) -> Result<CommandSpec> {
+    fn command_spec(&self, first: Option<&Variant>) -> Result<CommandSpec> {
         let mut metrics = self.metrics.clone();
         match self.primary.as_deref() {
             Some("time") => {}
@@ -374,7 +454,7 @@ impl Args {
         }
         let folder = crate::host::working_folder()?;
         Ok(CommandSpec {
-            argv: self.command.clone(),
+            argv: first.map_or(&self.command, |variant| &variant.argv).clone(),
             metrics,
             server: self.server.clone().map(|command| ServerSpec {
                 command,
@@ -393,10 +473,12 @@ impl Args {
 
 fn verdict(text: &str) -> Result<Verdict, String> {
     match text {
-        "hurts" => Ok(Verdict::Hurts),
-        "helps" => Ok(Verdict::Helps),
+        "hurts" | "slower" | "worse" => Ok(Verdict::Hurts),
+        "helps" | "faster" | "better" => Ok(Verdict::Helps),
         "inconclusive" => Ok(Verdict::Inconclusive),
-        _ => Err(format!("'{text}' is not hurts, helps or inconclusive")),
+        _ => Err(format!(
+            "'{text}' is not hurts (slower, worse), helps (faster, better) or inconclusive"
+        )),
     }
 }
 

@@ -2,12 +2,13 @@
 
 use crate::out;
 use coretwin_base::study::arm::ArmState;
-use coretwin_base::study::command::CommandSpec;
+use coretwin_base::study::command::{CommandSpec, FILLED_IN};
 use coretwin_base::study::plan::{Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol, Rule};
 use coretwin_base::suggest::nearest;
 use coretwin_base::units::human_seconds;
 use coretwin_lab::estimate;
 use coretwin_stats::confidence;
+use std::collections::BTreeSet;
 
 const BLOCKS_LISTED: usize = 8;
 /// What taking one CPU offline or online costs, about, in seconds.
@@ -27,6 +28,7 @@ pub(super) fn headline(plan: &Plan) -> String {
         Comparison::None if plan.reboots() => {
             format!("Comparing {arms}. Every visit to an arm is a boot of its own.")
         }
+        Comparison::None if plan.compares_commands_only() => format!("Comparing {arms}."),
         Comparison::Smt => format!("Comparing {arms}."),
         Comparison::StandIn => {
             format!("Comparing {arms}. SMT stays on; one CPU per core stands in for SMT off.")
@@ -53,18 +55,25 @@ pub(super) fn foretell(plan: &Plan, is_full: bool) {
 
 /// Words in braces in the command that are not filled in, but look like one that would be.
 fn misspelt(plan: &Plan) -> Vec<(&str, &'static str)> {
-    const KNOWN: [&str; 4] = ["threads", "cpus", "arm", "copy"];
-    let words = plan.command.iter().flat_map(|command| &command.argv);
+    let variants = plan.arms.iter().filter_map(|arm| arm.variant.as_ref());
+    let own = plan.rows.iter().flat_map(|row| row.params.keys());
+    let own: BTreeSet<&str> =
+        own.chain(variants.clone().flat_map(|one| one.params.keys())).map(String::as_str).collect();
+    let commands = plan.command.iter().map(|command| &command.argv);
+    let words = commands.chain(variants.map(|one| &one.argv)).flatten();
     let in_braces = words.flat_map(|word| {
         word.split('{').skip(1).filter_map(|rest| rest.split_once('}').map(|(inside, _)| inside))
     });
     let is_slip = |word: &&str| {
-        word.len() > 2 && word.bytes().all(|b| b.is_ascii_alphabetic()) && !KNOWN.contains(word)
+        word.len() > 2
+            && word.bytes().all(|b| b.is_ascii_alphabetic())
+            && !FILLED_IN.contains(word)
+            && !own.contains(*word)
     };
-    in_braces
-        .filter(is_slip)
-        .filter_map(|word| nearest(word, KNOWN).map(|meant| (word, meant)))
-        .collect()
+    let in_braces: BTreeSet<&str> = in_braces.collect();
+    let known = FILLED_IN.into_iter().filter(|name| plan.has_variants() || *name != "variant");
+    let near = |word| Some((word, nearest(word, known.clone())?));
+    in_braces.into_iter().filter(is_slip).filter_map(near).collect()
 }
 
 /// How long it will take, as far as that is known before the first run.
@@ -97,7 +106,7 @@ pub(super) fn describe(plan: &Plan) -> String {
     text += "\nRows\n";
     text.extend(plan.rows.iter().map(row_line));
     if let Some(command) = &plan.command {
-        text += &describe_command(command);
+        text += &describe_command(command, &plan.arms);
     }
     if let Some(screening) = &plan.screening {
         text += &format!("Screening    {} blocks; thread counts tried:", screening.blocks);
@@ -238,8 +247,16 @@ fn boots(plan: &Plan) -> String {
     text
 }
 
-fn describe_command(command: &CommandSpec) -> String {
-    let mut text = format!("\nCommand      {}\n", command.argv.join(" "));
+fn describe_command(command: &CommandSpec, arms: &[PlanArm]) -> String {
+    let of_arm = |arm: &PlanArm| {
+        let variant = arm.variant.as_ref()?;
+        Some(format!("Command      {}: {}\n", arm.label, variant.argv.join(" ")))
+    };
+    let mut text = "\n".to_owned();
+    text.extend(arms.iter().filter_map(of_arm));
+    if text.len() == 1 {
+        text += &format!("Command      {}\n", command.argv.join(" "));
+    }
     for metric in &command.metrics {
         let compared = if metric.primary { ", compared" } else { "" };
         text += &format!("Metric       {} {}{compared}\n", metric.name, metric.unit);

@@ -192,6 +192,9 @@ fn machine(
 /// Where no siblings show: whether that was probed, and what was found. It goes into the plan, for
 /// the report, because a later probe says nothing of this study.
 fn tell_of_sharing(root: &Root, plan: &mut Plan, is_full: bool) {
+    if plan.compares_commands_only() {
+        return;
+    }
     let probed = host::probed(root);
     if let Some(warning) = probe::warning(&plan.topology, probed.as_ref()) {
         if is_full {
