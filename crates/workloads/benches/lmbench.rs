@@ -19,6 +19,7 @@ use coretwin_base::machine::placement::Placement;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::sync::Arc;
 use support::{Options, Trouble, output_of, ratio};
 
 /// A sample of theirs lasts so long, in µs, as ours does.
@@ -106,6 +107,10 @@ struct Theirs {
 }
 
 fn compare(options: &Options) -> Result<(), Trouble> {
+    // An interrupt ends the programs that run, and with them the row; what was made here is removed.
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, Arc::default())?;
+    }
     let pairs: usize = options.get("pairs", "5").parse()?;
     let cpu: u32 = options.get("cpu", "0").parse()?;
     let place = tempfile::tempdir()?;

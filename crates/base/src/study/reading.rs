@@ -141,8 +141,6 @@ pub mod counter {
     /// Misses of the last-level cache, as the kernel's generic event counts them.
     pub const LLC_MISSES: Event = event("llc_misses", "user_llc_misses", "misses");
 
-    pub const EVENTS: [Event; 4] = [CYCLES, INSTRUCTIONS, REFERENCE_CYCLES, LLC_MISSES];
-
     /// The fact of a machine that names what is counted, or why nothing is.
     pub const FACT: &str = "cpu.counters";
     /// Before the reason, where nothing is.
