@@ -8,6 +8,7 @@ pub mod consistency;
 pub mod decision;
 pub mod disturbance;
 pub mod job;
+pub mod latency;
 pub mod plan;
 pub mod reading;
 pub mod summary;

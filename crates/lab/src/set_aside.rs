@@ -27,6 +27,10 @@ pub(crate) fn cause(
     if over(measured.others_s, rules.others_share_max) {
         return Some(disturbance::others(share(measured.others_s), rules.others_share_max));
     }
+    let generator = measured.outcome.latency.as_ref().and_then(|latency| latency.generator.as_ref());
+    if let Some(generator) = generator.filter(|generator| generator.spoils()) {
+        return Some(disturbance::late(generator.late_p99_s));
+    }
     before.and_then(|before| capped(before, now))
 }
 
@@ -46,6 +50,7 @@ fn capped(before: &Moment, now: &Moment) -> Option<String> {
 mod tests {
     use super::*;
     use coretwin_base::study::job::Outcome;
+    use coretwin_base::study::latency::{Generator, Latency};
     use coretwin_base::study::plan::{Protocol, Rule};
     use coretwin_base::study::reading::Better;
 
@@ -91,6 +96,19 @@ mod tests {
         assert!(check(measured(0.6, 0.0), 3000.0).is_some_and(|c| c.starts_with("steal")));
         assert!(check(measured(0.0, 0.6), 3000.0).is_some_and(|c| c.starts_with("others")));
         assert!(check(measured(0.0, 0.0), 2000.0).is_some_and(|c| c.starts_with("frequency")));
+    }
+
+    #[test]
+    fn a_generator_that_was_late_on_a_cpu_of_its_own_sets_a_run_aside() {
+        let late = |late_p99_s, own_cpu| {
+            let mut measured = measured(0.0, 0.0);
+            let generator = Some(Generator { late_p99_s, late_max_s: 1.0, own_cpu });
+            measured.outcome.latency = Some(Latency { generator, ..Latency::default() });
+            cause(&rules(), &measured, None, &moment(1.0))
+        };
+        let told = "generator: 1 % of its requests left more than 300 µs late (limit 200 µs)";
+        assert_eq!(late(300e-6, true).as_deref(), Some(told));
+        assert_eq!((late(300e-6, false), late(199e-6, true)), (None, None));
     }
 
     #[test]

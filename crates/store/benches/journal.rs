@@ -87,6 +87,7 @@ fn reading(seq: u64) -> Reading {
         notes: Arc::default(),
         checks: Arc::default(),
         output: None,
+        latency: None,
         env: "e0".into(),
     }
 }

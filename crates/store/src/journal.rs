@@ -172,6 +172,7 @@ mod tests {
             notes: Arc::default(),
             checks: Arc::new([("totals".to_owned(), true)].into()),
             output: None,
+            latency: None,
             env: "e0".into(),
         }
     }

@@ -7,6 +7,7 @@ use coretwin_base::parameters::Params;
 use coretwin_base::schema;
 use coretwin_base::shared_text::SharedText;
 use coretwin_base::study::decision::ENERGY_METRIC;
+use coretwin_base::study::latency::Latency;
 use coretwin_base::study::reading::{Better, Metric, Phase, Reading, Status};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -126,6 +127,7 @@ struct Wire<'a> {
     #[serde(borrow, default = "no_fields")]
     notes: &'a RawValue,
     output: Option<String>,
+    latency: Option<Arc<Latency>>,
     #[serde(borrow)]
     env: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -276,6 +278,7 @@ impl Lines {
             notes: self.notes.part(wire.notes)?,
             checks: self.checks.part(wire.checks)?,
             output: wire.output.map(SharedText::from),
+            latency: wire.latency,
             env,
         })
     }

@@ -1,6 +1,7 @@
 //! What others did on the CPUs of a run that was set aside: the words of the journal, and what many
 //! of them come to.
 
+use crate::study::latency::LATE_S;
 use std::collections::BTreeMap;
 
 const OTHERS: &str = "others";
@@ -16,6 +17,12 @@ pub fn others(share: f64, limit: f64) -> String {
 /// both 0 to 1.
 pub fn steal(share: f64, limit: f64) -> String {
     cause(STEAL, "the hypervisor took", share, limit)
+}
+
+/// The cause, as the journal has it: the load generator had a CPU of its own and was late all the same.
+pub fn late(p99_s: f64) -> String {
+    let [late, limit] = [p99_s, LATE_S].map(|seconds| seconds * 1e6);
+    format!("generator: 1 % of its requests left more than {late:.0} µs late (limit {limit:.0} µs)")
 }
 
 fn cause(kind: &str, what: &str, share: f64, limit: f64) -> String {

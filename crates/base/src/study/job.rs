@@ -10,6 +10,7 @@ use crate::machine::placement::Placement;
 use crate::parameters::Params;
 use crate::schema::SCHEMA;
 use crate::study::command::CommandSpec;
+use crate::study::latency::Latency;
 use crate::study::reading::{Better, Metric};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -115,6 +116,9 @@ pub struct Outcome {
     #[serde(default)]
     pub checks: BTreeMap<String, bool>,
     pub output: Option<String>,
+    /// Of a service under load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Latency>,
 }
 
 impl Outcome {

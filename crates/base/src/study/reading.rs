@@ -4,6 +4,7 @@ use crate::machine::cpu_set::CpuSet;
 use crate::machine::placement::Placement;
 use crate::parameters::Params;
 use crate::shared_text::SharedText;
+use crate::study::latency::Latency;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -106,6 +107,9 @@ pub struct Reading {
     pub checks: Arc<BTreeMap<String, bool>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<SharedText>,
+    /// Of a service under load: what became of its requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Arc<Latency>>,
     pub env: SharedText,
 }
 

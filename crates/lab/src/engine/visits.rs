@@ -261,6 +261,7 @@ impl Engine<'_> {
             notes: outcome.notes.into(),
             checks: outcome.checks.into(),
             output: outcome.output.map(Into::into),
+            latency: outcome.latency.map(Into::into),
             env: visit.env.as_str().into(),
         }
     }

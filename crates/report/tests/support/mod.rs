@@ -180,6 +180,7 @@ fn reading(plan: &Plan, row: usize, arm: usize, block: u32, seq: u64) -> Reading
         notes: Arc::default(),
         checks: Arc::default(),
         output: None,
+        latency: None,
         env: format!("e{}", arm.min(1)).into(),
     }
 }

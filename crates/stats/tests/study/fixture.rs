@@ -124,6 +124,7 @@ pub(crate) fn reading(
         notes: Arc::default(),
         checks: Arc::default(),
         output: None,
+        latency: None,
         env: "m0".into(),
     }
 }
