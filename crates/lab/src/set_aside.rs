@@ -27,7 +27,8 @@ pub(crate) fn cause(
     if over(measured.others_s, rules.others_share_max) {
         return Some(disturbance::others(share(measured.others_s), rules.others_share_max));
     }
-    let generator = measured.outcome.latency.as_ref().and_then(|latency| latency.generator.as_ref());
+    let generator =
+        measured.outcome.latency.as_ref().and_then(|latency| latency.generator.as_ref());
     if let Some(generator) = generator.filter(|generator| generator.spoils()) {
         return Some(disturbance::late(generator.late_p99_s));
     }
