@@ -269,6 +269,19 @@ fn over(parameters: &[(String, Vec<String>)], rows: Vec<PlanRow>) -> Vec<PlanRow
     })
 }
 
+/// The usable CPUs of cores of which no arm has a CPU: equal in all arms, so that what runs there favours
+/// none. Where an arm is a boot, whose CPUs are not known, there are none.
+pub(crate) fn spare_cpus(arms: &[PlanArm], topology: &Topology) -> CpuSet {
+    if arms.iter().any(|arm| matches!(arm.state, ArmState::Boot(_))) {
+        return CpuSet::new();
+    }
+    let used = arms.iter().fold(CpuSet::new(), |all, arm| all.union(&arm.cpus));
+    let cores = topology.usable_cores().into_iter().map(|(_, cpus)| cpus);
+    let known = cores.map(|cpus| cpus.difference(&topology.cores_unknown));
+    let spare = known.filter(|cpus| cpus.intersection(&used).is_empty());
+    spare.fold(CpuSet::new(), |all, cpus| all.union(&cpus))
+}
+
 /// A command with a row's parameters and an arm's variant filled in, in its hooks too. What depends on the
 /// run itself is filled in by the worker.
 pub(crate) fn filled(spec: &CommandSpec, row: &PlanRow, arm: &PlanArm) -> CommandSpec {

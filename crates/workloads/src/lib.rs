@@ -37,6 +37,7 @@ mod scheduler;
 mod scratch;
 mod semaphores;
 pub mod serve;
+pub mod service;
 mod socket;
 pub mod spinner;
 pub mod suites;

@@ -26,6 +26,8 @@ pub(crate) const KERNEL_2_4: &str = "kernel-2.4";
 /// Loops on CPUs, for `probe`; it serves no job, and dies with its parent.
 pub(crate) const CONTENTION: &str = "contention";
 pub(crate) const JANITOR: &str = "janitor";
+pub(crate) const SERVICE_SERVER: &str = "service-server";
+pub(crate) const SERVICE_GENERATOR: &str = "service-generator";
 pub(crate) const SPINNER: &str = "spinner";
 /// Roles whose standard input is a socket to the worker: see [`wait_for_release`].
 pub(crate) const HELD: &[&str] = &[HOLD, AIM9, LMBENCH, DBENCH_CLIENT, JANITOR, SPINNER];

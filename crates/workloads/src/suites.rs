@@ -5,7 +5,7 @@
 //! What a user sets wins over both. Which rows a family has is known to the family alone.
 
 use crate::workload::{Facts, ParamValue, Params, Placement, Workload};
-use crate::{Error, aim9, kernel_2_4, lmbench, table};
+use crate::{Error, aim9, kernel_2_4, lmbench, service, table};
 use coretwin_base::parameters::WorkloadSpec;
 use coretwin_base::study::plan::Protocol;
 use coretwin_base::suggest;
@@ -109,6 +109,11 @@ pub const SUITES: &[Suite] = &[
         about: "what else LMbench measures: context switches, memory, sockets, files, the clock",
         parts: &[&LMBENCH_MORE],
     },
+    Suite {
+        name: "service",
+        about: "what a server answers per second at most, and how long it takes at a rate",
+        parts: &[&SERVICE],
+    },
 ];
 
 #[must_use]
@@ -134,6 +139,12 @@ const KERNEL_2_4: Part = Part {
     usual: &[],
     quick: &[("seconds", "0.2")],
     article: &[],
+};
+
+const SERVICE: Part = Part {
+    rows: Rows::Listed(|| names(service::ALL)),
+    quick: &[("seconds", "1"), ("warmup", "0.2")],
+    ..KERNEL_2_4
 };
 
 const AIM9: Part = Part {

@@ -86,6 +86,10 @@ pub(crate) struct Task {
 }
 
 impl Task {
+    pub(crate) fn pid(&self) -> i32 {
+        self.pid
+    }
+
     pub(crate) fn is_held(&self) -> bool {
         self.said.first() == Some(&role::READY) || self.exit.is_some()
     }

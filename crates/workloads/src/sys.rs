@@ -195,6 +195,19 @@ pub(crate) fn reap(pid: i32) -> io::Result<(ExitStatus, Usage)> {
     Ok((ExitStatus::from_raw(status), usage))
 }
 
+/// CPU time of a process and all its threads so far, in seconds.
+pub(crate) fn cpu_time_s(pid: i32) -> io::Result<f64> {
+    let mut clock = 0;
+    // SAFETY: it writes one clockid_t to the address, which is that of `clock`.
+    match unsafe { libc::clock_getcpuclockid(pid, &raw mut clock) } {
+        0 => {}
+        error => return Err(io::Error::from_raw_os_error(error)),
+    }
+    // SAFETY: it writes one timespec to the address, and all zeroes is a valid one.
+    let time = unsafe { written::<libc::timespec>(|time| libc::clock_gettime(clock, time))? };
+    Ok(time.tv_sec as f64 + time.tv_nsec as f64 / 1e9)
+}
+
 /// Locks a range of bytes of a file for writing, waiting for it, or unlocks it.
 pub(crate) fn lock_range(
     file: BorrowedFd<'_>,

@@ -1,7 +1,7 @@
 //! Every workload. The list, the help and the tests are made from this table.
 
 use crate::workload::Workload;
-use crate::{Error, aim9, chat, dbench, kernel_2_4, lmbench, tbench};
+use crate::{Error, aim9, chat, dbench, kernel_2_4, lmbench, service, tbench};
 use coretwin_base::parameters::{Params, WorkloadSpec};
 use coretwin_base::suggest;
 use std::sync::LazyLock;
@@ -16,6 +16,7 @@ pub static ALL: LazyLock<Vec<&dyn Workload>> = LazyLock::new(|| {
     all.extend(of(kernel_2_4::ALL));
     all.extend(of(lmbench::rows::TABLE_1));
     lmbench::rows::MORE.iter().for_each(|group| all.extend(of(group.rows)));
+    all.extend(of(service::ALL));
     all.extend(of(tbench::ALL));
     all.sort_by_key(|workload| workload.name());
     all

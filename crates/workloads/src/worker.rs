@@ -10,7 +10,7 @@ use crate::supervisor::Supervisor;
 use crate::workload::{Better, Job, Outcome, Ran, Telling};
 use crate::{
     Context, Error, aim9, answer, chat, command, contention, dbench, kernel_2_4, leftovers,
-    lmbench, role, scheduler, spinner, sys, table, tbench,
+    lmbench, role, scheduler, service, spinner, sys, table, tbench,
 };
 use coretwin_base::parameters::WorkloadSpec;
 use coretwin_base::study::job::Work;
@@ -60,6 +60,8 @@ fn run_role(name: &str, args: &[String]) -> ExitCode {
         role::KERNEL_2_4 => say(entered, args, kernel_2_4::run::run),
         role::SPINNER => spinner::native::main(entered, args),
         role::CHAT_SERVER => say(entered, args, chat::server::run),
+        role::SERVICE_SERVER => say(entered, args, service::server::run),
+        role::SERVICE_GENERATOR => say(entered, args, service::generate),
         role::CHAT_CLIENT => chat::client::main(entered, args),
         role::CONTENTION => contention::main(entered, args),
         _ => ExitCode::from(2),

@@ -27,6 +27,10 @@ pub struct Job {
     /// separates them; empty: every role has all CPUs of the arm.
     #[serde(default)]
     pub roles: Vec<CpuSet>,
+    /// CPUs whose cores no arm of the study uses, for what must not disturb the work; empty: there
+    /// are none.
+    #[serde(default, skip_serializing_if = "CpuSet::is_empty")]
+    pub spare_cpus: CpuSet,
     pub threads: u32,
     pub copies: u32,
     /// A command's own value (without a primary metric) is completed runs per second instead of
@@ -60,6 +64,7 @@ impl Job {
             cpus,
             placement: Placement::Free,
             roles: Vec::new(),
+            spare_cpus: CpuSet::new(),
             threads: 1,
             copies: 1,
             rate: false,

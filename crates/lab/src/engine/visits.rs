@@ -191,6 +191,7 @@ impl Engine<'_> {
             cpus: arm.cpus.clone(),
             placement: row.placement,
             roles,
+            spare_cpus: rows::spare_cpus(&self.plan.arms, self.machine.topology()),
             threads: cell.threads,
             copies: match row.copies {
                 CopyRule::PerCpu => arm.threads,

@@ -37,6 +37,10 @@ pub const UNMODELLED: &[(&str, &str)] = &[
         "a row of LMbench that the article does not print: nothing to fit its service time to",
     ),
     (
+        "service/",
+        "a server of our own, which the article does not have: nothing to fit its service times to",
+    ),
+    (
         "tbench-threads",
         "a variant of our own, which the article does not have: nothing to fit it to",
     ),
