@@ -62,7 +62,7 @@ impl<'a> Hand<'a> {
                 Step::Walk(loads) => self.walk(value, loads),
                 Step::Lock(times) => (0..times).fold(value, |value, _| {
                     let mut held = self.shop.lock.lock().unwrap_or_else(PoisonError::into_inner);
-                    *held = compute(*held ^ value, HELD_ROUNDS);
+                    *held = compute(held.wrapping_add(value), HELD_ROUNDS);
                     *held
                 }),
                 Step::Hop(bytes) => value ^ self.hop(bytes)?,
