@@ -6,7 +6,8 @@ use common::{Worker, allowed_cpus, fail, left_out, one_cpu, succeed, workload};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::study::job::{Job, Outcome};
 use coretwin_base::study::latency::Latency;
-use coretwin_workloads::service::mix::MIXES;
+use coretwin_workloads::service::arrivals::{Arrivals, Pattern};
+use coretwin_workloads::service::mix::{self, MIXES, Requests};
 use std::time::Duration;
 
 fn latency(outcome: &Outcome) -> &Latency {
@@ -194,4 +195,76 @@ fn memcached_is_asked_in_its_own_protocol() {
         println!("{row} {told:?}");
         assert!(told.sent > 500 && told.completed == told.sent && told.failed == 0, "{told:?}");
     }
+}
+
+/// Mean time in the system, in seconds, of requests whose times of arrival and service are those of a run
+/// with this seed, first come, first served.
+fn exact_s(mix: &str, rate: f64, service_us: f64, workers: usize, phases: [f64; 2]) -> f64 {
+    let from_ns = (phases[0] * 1e9) as u64;
+    let end_ns = from_ns + (phases[1] * 1e9) as u64;
+    let mut requests = Requests::new(mix::find(mix).expect("a mix"), service_us, 1);
+    let (mut free, mut sum, mut count) = (vec![0_u64; workers], 0.0, 0_u64);
+    let arrivals = Arrivals::new(Pattern::Poisson, rate, 1).take_while(|due| *due < end_ns);
+    for due in arrivals {
+        let server = (0..workers).min_by_key(|server| free[*server]).unwrap_or(0);
+        free[server] = free[server].max(due) + requests.draw().1;
+        if due >= from_ns {
+            sum += (free[server] - due) as f64 / 1e9;
+            count += 1;
+        }
+    }
+    sum / count as f64
+}
+
+/// The real server against the queue that it is; its overhead is what it takes longer at a low load.
+#[test]
+#[ignore = "takes two minutes on a quiet machine with two CPUs"]
+fn a_server_that_spins_known_times_is_the_queue_that_it_is() {
+    const SERVICE_US: f64 = 1000.0;
+    let cpus = allowed_cpus();
+    let Some(last) = cpus.iter().last().filter(|_| cpus.len() > 1) else {
+        return left_out("a generator on a CPU of its own needs a second CPU");
+    };
+    let spare_cpus: CpuSet = [last].into_iter().collect();
+    let load = || std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    println!("load average before: {}", load().trim());
+    let mean_s = |mix: &str, load: f64, workers: usize, seconds: f64| {
+        let rate = load * workers as f64 / (SERVICE_US / 1e6);
+        let text = format!(
+            "service/latency:mix={mix},service_us={SERVICE_US},rate={rate},workers={workers},\
+             seconds={seconds},warmup=1,connections=32"
+        );
+        let on: CpuSet = cpus.iter().take(workers).collect();
+        let job = Job { cpus: on, spare_cpus: spare_cpus.clone(), ..workload(&text) };
+        let outcome = succeed(&job);
+        let told = latency(&outcome);
+        let late = told.generator.clone().expect("a generator").late_p99_s;
+        (told.mean_s.expect("a mean"), late, rate)
+    };
+    let (seen_s, ..) = mean_s("spin-fixed", 0.05, 1, 10.0);
+    let exact = exact_s("spin-fixed", 50.0, SERVICE_US, 1, [1.0, 10.0]);
+    let overhead_us = (seen_s - exact) * 1e6;
+    println!("overhead of a request at a load of 5 %: {overhead_us:.1} µs");
+    let mut off = Vec::new();
+    for workers in 1..=2_usize.min(cpus.len() - 1) {
+        for (name, mix) in
+            [("M/M", "spin-exponential"), ("M/D", "spin-fixed"), ("M/H2", "spin-hyperexponential")]
+        {
+            for load in [0.3, 0.5, 0.7] {
+                let (seen_s, late_s, rate) = mean_s(mix, load, workers, 10.0);
+                let exact_s = exact_s(mix, rate, SERVICE_US, workers, [1.0, 10.0]);
+                off.push(seen_s / exact_s - 1.0);
+                println!(
+                    "{name}/{workers} at {load}: {:.0} µs seen, {:.0} µs exact for this seed, {:+.1} %; \
+                     sent late by {:.0} µs at p99",
+                    seen_s * 1e6,
+                    exact_s * 1e6,
+                    100.0 * off[off.len() - 1],
+                    late_s * 1e6
+                );
+            }
+        }
+    }
+    println!("load average after: {}", load().trim());
+    assert!(off.iter().all(|off| off.abs() < 0.1), "{off:?}");
 }
