@@ -58,6 +58,8 @@ caps! {
         "100,000 hosts of 40 letters";
     LOAD, "a load file", 128 * MIB,
         "after it is uncompressed; held whole, and as operations";
+    LATENCIES, "a file of latencies", GIB,
+        "one a line; what is held is a histogram";
     OUTPUT, "a command's output", 16 * MIB,
         "shared by copies that run side by side; more is no error: the end is kept, and metrics are looked for there";
     REQUEST, "a request", 4 * KIB,

@@ -50,6 +50,8 @@ const RUNS: &[(&str, &[Blow])] = &[
     ("lmbench-more/udp-bandwidth:sample=60,copies=2", &[Killed]),
     ("lmbench-more/unix-bandwidth:sample=60,copies=2", &[Abandoned]),
     ("lmbench-more/unix-latency:samples=1000", ALL),
+    ("service/latency:mix=page,rate=500,seconds=100,connections=5", ALL),
+    ("service/throughput:mix=lock,seconds=100,connections=5", ALL),
     ("tbench:clients=3,mode=timed,seconds=100,warmup=50", ALL),
     ("tbench-threads:clients=3,mode=timed,seconds=100,warmup=50", ALL),
 ];

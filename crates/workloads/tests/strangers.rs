@@ -20,6 +20,7 @@ const ROWS: &[&str] = &[
     "chat:rooms=2,messages=50",
     "chat-futex:rooms=2,messages=50",
     "chat-nodelay:rooms=2,messages=50",
+    "service/latency:rate=500,seconds=0.3,warmup=2,connections=4,memory_kib=64",
     "tbench:clients=4,loadfile=netbench,mode=timed,seconds=0.3,warmup=2",
     "tbench-threads:clients=4,loadfile=netbench,mode=timed,seconds=0.3,warmup=2",
     "aim9/tcp_test:seconds=0.5",

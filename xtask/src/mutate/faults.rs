@@ -39,6 +39,7 @@ const SIM: Suite = Suite::Unit("coretwin-sim");
 const KERNEL: Suite = Suite::Tests("coretwin-sim", "kernel");
 const WORKLOADS: Suite = Suite::Unit("coretwin-workloads");
 const CHAT: Suite = Suite::Tests("coretwin-workloads", "chat");
+const SERVICE: Suite = Suite::Tests("coretwin-workloads", "service");
 const ACCOUNT: Suite = Suite::Unit("coretwin-account");
 const LAB: Suite = Suite::Unit("coretwin-lab");
 const ENGINE: Suite = Suite::Tests("coretwin-lab", "study");
@@ -109,6 +110,39 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "-margin < inner.0 && inner.1 < margin",
         put: "inner.1 < margin",
         suite: STATS, test: "verdict::tests::each_verdict",
+    },
+    Fault {
+        name: "percentile-of-too-few", file: "crates/base/src/study/latency.rs",
+        find: "samples as f64 + 1e-6 >= BEYOND_MIN as f64",
+        put: "samples as f64 + 1.0 >= BEYOND_MIN as f64",
+        suite: BASE, test: "study::latency::tests::a_percentile_needs_a_hundred_samples_beyond_it",
+    },
+    Fault {
+        name: "arrivals-not-poisson", file: "crates/workloads/src/service/arrivals.rs",
+        find: "-libm::log(1.0 - stream.unit())",
+        put: "2.0 * stream.unit()",
+        suite: WORKLOADS,
+        test: "service::arrivals::tests::every_pattern_keeps_its_rate_and_differs_in_its_dispersion",
+    },
+    Fault {
+        name: "coordinated-omission", file: "crates/workloads/src/service/generator.rs",
+        find: "self.send(client, this)?;",
+        put: "self.send(client, now)?;",
+        suite: SERVICE,
+        test: "a_generator_that_stalls_is_late_and_its_requests_count_from_when_they_were_due",
+    },
+    Fault {
+        name: "unanswered-forgotten", file: "crates/workloads/src/service/generator.rs",
+        find: "std::mem::take(&mut self.waiting).into_iter().flatten()",
+        put: "std::iter::empty::<u64>()",
+        suite: SERVICE, test: "what_is_offered_beyond_capacity_is_a_result",
+    },
+    Fault {
+        name: "late-generator-kept", file: "crates/base/src/study/latency.rs",
+        find: "self.own_cpu && self.is_late()",
+        put: "false",
+        suite: LAB,
+        test: "set_aside::tests::a_generator_that_was_late_on_a_cpu_of_its_own_sets_a_run_aside",
     },
     Fault {
         name: "histogram-merge", file: "crates/workloads/src/times.rs",

@@ -85,6 +85,9 @@ pub fn drive(streams: Vec<TcpStream>, orders: &Orders) -> Result<Report, Error> 
             .context(WATCH)?;
         clients.push(Client::new(stream, in_order));
     }
+    if clients.is_empty() {
+        return Err(Error::failed("the generator has no connection"));
+    }
     let mut run = Run::new(orders, epoll, clients)?;
     if let Asking::Memcached { keys, value_bytes } = orders.asking {
         run.store_all(keys, value_bytes)?;

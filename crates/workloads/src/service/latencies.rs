@@ -10,9 +10,6 @@ use std::io::BufReader;
 use std::path::Path;
 use std::str::FromStr;
 
-/// The most lines that are read.
-const LINES_MAX: u64 = 100_000_000;
-
 /// Unit of a number without a suffix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
@@ -61,20 +58,21 @@ pub fn read(
     let file = File::open(path)
         .map_err(|error| Error::system(format!("cannot read {}", path.display()), error))?;
     let mut from = BufReader::new(file);
-    let (mut all, mut text, mut number) = (Recorder::default(), Vec::new(), 0);
+    let (mut all, mut text) = (Recorder::default(), Vec::new());
+    let (mut number, mut bytes) = (0_u64, 0);
     loop {
         number += 1;
         let wrong = |why: &str| {
             let path = clean(&path.display().to_string());
             Error::failed(format!("{path}: line {number}: {why}"))
         };
-        match caps::REQUEST.line(&mut from, &mut text) {
+        match caps::LINE.line(&mut from, &mut text) {
             Ok(0) => break,
-            Ok(_) if number > LINES_MAX => {
-                return Err(wrong("there are more lines than 100 million, the most that are read"));
-            }
-            Ok(_) => {}
+            Ok(count) => bytes += count as u64,
             Err(error) => return Err(wrong(&error.to_string())),
+        }
+        if bytes > caps::LATENCIES.bytes {
+            return Err(wrong(&caps::LATENCIES.exceeded().to_string()));
         }
         let line = std::str::from_utf8(&text).map_err(|_| wrong("it is not text"))?.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -145,11 +143,12 @@ mod tests {
             ("1e999s", "line 1: '1e999s' is no latency"),
             ("1h", "a unit is ns, us, ms or s"),
             ("# nothing", "has no latency"),
-            (&"1".repeat(5000), "line 1: it has more than 4 KiB"),
         ] {
             let why = of(text, None).expect_err(text);
             assert!(why.contains(part), "{why}");
         }
+        let endless = read(Path::new("/dev/zero"), None, None, 1.0).expect_err("endless");
+        assert!(endless.to_string().contains("line 1: it has more than 16 MiB"), "{endless}");
         assert!(of("\u{1b}[2Jms", None).is_err_and(|why| !why.contains('\u{1b}')));
     }
 }

@@ -56,6 +56,8 @@ struct Places {
     /// `None`: all CPUs of the arm.
     server: Option<CpuSet>,
     generator: Option<CpuSet>,
+    /// Whether the generator is on none of the arm's CPUs: what it takes there is not the work's.
+    outside: bool,
     /// CPUs of the server.
     count: u32,
     own_cpu: bool,
@@ -70,7 +72,9 @@ impl Places {
         let beside = job.spare_cpus.iter().last().map(|cpu| CpuSet::from_iter([cpu]));
         let generator = job.roles.get(1).cloned().or(beside);
         let own_cpu = generator.as_ref().is_some_and(|cpus| cpus.intersection(on).is_empty());
-        Self { server, generator, count, own_cpu }
+        let outside =
+            generator.as_ref().is_some_and(|cpus| cpus.intersection(&job.cpus).is_empty());
+        Self { server, generator, outside, count, own_cpu }
     }
 }
 
@@ -155,7 +159,7 @@ fn load(
     let bell = handle.map(Handle::path);
     let target = Target { address, bell, connections: asked.connections, orders };
     let launch = Launch {
-        measured: false,
+        measured: !places.outside,
         ..Launch::answering(
             SERVICE_GENERATOR,
             vec![role::written(&target)?],
