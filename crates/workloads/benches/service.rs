@@ -4,7 +4,7 @@
 //! `cargo bench -p coretwin-workloads --bench service` on a quiet machine with two CPUs: generator on the
 //! first, the least server that answers on the second. `seconds=2` is the length of each step. The
 //! reference is the least sender there is: one thread, one connection, a request at a time. `wrk` (Debian's
-//! package) and `oha` (crates.io) ask the same server by HTTP, where they are installed. The last table is
+//! package) and `oha` ask the same server by HTTP, where they are installed. The last table is
 //! how late requests leave at rates far below that, while the generator sleeps and while it spins.
 
 #![allow(clippy::allow_attributes, clippy::print_stdout, reason = "a benchmark prints")]

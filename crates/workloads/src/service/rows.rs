@@ -1,7 +1,8 @@
 //! The rows: what can be asked of a service, and with which parameters.
 
 use super::arrivals::Pattern;
-use super::{mix, run, server_of_user};
+use super::run::{self, Asked};
+use super::{mix, server_of_user};
 use crate::Error;
 use crate::supervisor::Supervisor;
 use crate::workload::{
@@ -100,24 +101,6 @@ const CLOSED: &[ParamSpec] = &[
     WARMUP,
     WORKERS,
 ];
-
-/// A row's parameters, read once.
-pub(super) struct Asked {
-    /// When requests are due; `None`: in a closed loop.
-    pub(super) open: Option<(Pattern, f64)>,
-    pub(super) connections: u32,
-    pub(super) keys: u32,
-    pub(super) memory_kib: u32,
-    pub(super) mix: String,
-    pub(super) seconds: f64,
-    pub(super) seed: u64,
-    /// Command of the user's own server.
-    pub(super) server: Option<String>,
-    pub(super) service_us: f64,
-    pub(super) value_bytes: u32,
-    pub(super) warmup_s: f64,
-    pub(super) workers: u32,
-}
 
 impl Service {
     fn asked(&self, params: &Params) -> Asked {

@@ -1,8 +1,8 @@
 //! One run: server, generator, and what they come to.
 
+use super::arrivals::Pattern;
 use super::generator::{self, Asking, Orders, Pace, Report};
 use super::mix::MEMCACHED;
-use super::rows::Asked;
 use super::server::{self, Served};
 use super::server_of_user;
 use crate::door::{self, Announcer, Handle};
@@ -23,6 +23,24 @@ const GENERATOR: &str = "the load generator";
 const LAST_WORDS: Duration = Duration::from_secs(10);
 /// How long the generator may take to end when the server has.
 const GOODBYE: Duration = Duration::from_secs(1);
+
+/// A row's parameters, read once.
+pub(super) struct Asked {
+    /// When requests are due; `None`: in a closed loop.
+    pub(super) open: Option<(Pattern, f64)>,
+    pub(super) connections: u32,
+    pub(super) keys: u32,
+    pub(super) memory_kib: u32,
+    pub(super) mix: String,
+    pub(super) seconds: f64,
+    pub(super) seed: u64,
+    /// Command of the user's own server.
+    pub(super) server: Option<String>,
+    pub(super) service_us: f64,
+    pub(super) value_bytes: u32,
+    pub(super) warmup_s: f64,
+    pub(super) workers: u32,
+}
 
 /// What the generator's process is told.
 #[derive(Debug, Serialize, Deserialize)]
