@@ -59,7 +59,7 @@ fn what_is_offered_beyond_capacity_is_a_result() {
     assert!(told.completed < told.sent && told.unanswered() > 0, "{told:?}");
     assert!(told.throughput_per_s < 520.0, "{told:?}");
     // It grows until the end of the run: what was not answered counts with its age.
-    assert!(told.p50_s.is_some_and(|p50| p50 > 3.4), "{told:?}");
+    assert!(told.p50_s.is_some_and(|p50| p50 > 4.2), "{told:?}");
     assert!(told.max_s.is_some_and(|max| max < 8.0), "{told:?}");
     assert!(!outcome.checks.contains_key("totals_server"));
 }
