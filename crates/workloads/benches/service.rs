@@ -49,12 +49,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let time = format!("{}s", seconds.ceil());
     let wrk = ["-t1", "-c64", "-d", &time, &url];
     let oha = ["-c", "64", "-z", &time, "--no-tui", &url];
-    for (program, args, word) in
-        [("wrk", &wrk[..], "Requests/sec:"), ("oha", &oha[..], "Requests/sec:")]
-    {
-        match told(program, args, word) {
+    for (program, args) in [("wrk", &wrk[..]), ("oha", &oha[..])] {
+        match told(program, args) {
             Some(rate) => {
-                println!("| {program}, closed loop, HTTP | {rate:.0} | {:.2} |", rate / reference)
+                println!("| {program}, closed loop, HTTP | {rate:.0} | {:.2} |", rate / reference);
             }
             None => println!("| {program} | not installed | |"),
         }
@@ -140,11 +138,11 @@ fn one_at_a_time(address: SocketAddr, seconds: f64) -> Result<f64, Box<dyn Error
     Ok(f64::from(count) / start.elapsed().as_secs_f64())
 }
 
-/// What a generator of others says behind a word.
-fn told(program: &str, args: &[&str], word: &str) -> Option<f64> {
+/// The rate that a generator of others says; both have it behind the same words.
+fn told(program: &str, args: &[&str]) -> Option<f64> {
     let output = Command::new(program).args(args).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.lines().find_map(|line| line.trim().strip_prefix(word)?.trim().parse().ok())
+    text.lines().find_map(|line| line.trim().strip_prefix("Requests/sec:")?.trim().parse().ok())
 }
 
 /// Answers what whole requests there are, and how many bytes they had.

@@ -1,5 +1,7 @@
 //! The rows of `service`, through the real worker: what is counted, overload, a server that stalls.
 
+#![expect(clippy::print_stdout, reason = "figures are printed beside their truth")]
+
 mod common;
 
 use common::{Worker, allowed_cpus, fail, left_out, one_cpu, succeed, workload};
@@ -234,7 +236,7 @@ fn exact_s(mix: &str, rate: f64, service_us: f64, workers: usize, phases: [f64; 
 fn a_server_that_spins_known_times_is_the_queue_that_it_is() {
     const SERVICE_US: f64 = 1000.0;
     let cpus = allowed_cpus();
-    let Some(last) = cpus.iter().last().filter(|_| cpus.len() > 1) else {
+    let Some(last) = cpus.iter().next_back().filter(|_| cpus.len() > 1) else {
         return left_out("a generator on a CPU of its own needs a second CPU");
     };
     let spare_cpus: CpuSet = [last].into_iter().collect();

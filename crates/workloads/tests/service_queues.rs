@@ -1,6 +1,8 @@
 //! Queues whose truth is known, on a simulated clock: arrivals, service times and histogram are those that
 //! a run has, and only the server is a formula.
 
+#![expect(clippy::print_stdout, reason = "figures are printed beside their truth")]
+
 use coretwin_base::random::Stream;
 use coretwin_workloads::service::arrivals::{Arrivals, Pattern};
 use coretwin_workloads::service::mix::{Shape, times_mean};

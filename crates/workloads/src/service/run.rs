@@ -87,7 +87,7 @@ impl Places {
         let on = server.as_ref().unwrap_or(&job.cpus);
         let count = on.len() as u32;
         // One CPU, so that it never moves; the last, for the first has the most interrupts.
-        let beside = job.spare_cpus.iter().last().map(|cpu| CpuSet::from_iter([cpu]));
+        let beside = job.spare_cpus.iter().next_back().map(|cpu| CpuSet::from_iter([cpu]));
         let generator = job.roles.get(1).cloned().or(beside);
         let own_cpu = generator.as_ref().is_some_and(|cpus| cpus.intersection(on).is_empty());
         let outside =

@@ -78,8 +78,9 @@ pub(crate) fn memcached(bytes: &[u8], waiting: &VecDeque<u32>) -> Next {
     let (good, length) = match bytes[..line - 2].split(|byte| *byte == b' ').next() {
         Some(b"STORED") => (true, line),
         Some(b"VALUE") => {
-            let words = bytes[..line - 2].split(|byte| *byte == b' ');
-            let size = words.last().and_then(|word| std::str::from_utf8(word).ok()?.parse().ok());
+            let mut words = bytes[..line - 2].split(|byte| *byte == b' ');
+            let size =
+                words.next_back().and_then(|word| std::str::from_utf8(word).ok()?.parse().ok());
             let Some(size) = size.filter(|size: &usize| *size <= 1 << 20) else {
                 return Next::Wrong;
             };
