@@ -9,6 +9,7 @@ pub mod decision;
 pub mod disturbance;
 pub mod job;
 pub mod latency;
+pub mod load;
 pub mod plan;
 pub mod reading;
 pub mod summary;

@@ -198,6 +198,11 @@ impl Listener for Progress {
                     chosen.iter().map(|(arm, threads)| format!("{threads} in {arm}")).collect();
                 self.note(&format!("thread counts chosen and frozen: {}", chosen.join(", ")));
             }
+            Event::SaturationFound(found) => {
+                let found: Vec<String> =
+                    found.iter().map(|(arm, rate)| format!("{rate:.0}/s in {arm}")).collect();
+                self.note(&format!("saturation found and frozen: {}", found.join(", ")));
+            }
             Event::Ended(_) => self.bar.finish_and_clear(),
             _ => {}
         }

@@ -75,6 +75,7 @@ pub fn run(
         foretells: true,
         started,
         chosen: BTreeMap::new(),
+        saturation: BTreeMap::new(),
         estimate: Estimate::default(),
         toll: Toll::default(),
         blocks_needed: None,

@@ -3,7 +3,7 @@
 
 use crate::history::History;
 use crate::run_order;
-use coretwin_base::study::plan::{Plan, Protocol};
+use coretwin_base::study::plan::{Plan, PlanRow, Protocol};
 use coretwin_base::study::reading::Phase;
 use std::collections::BTreeMap;
 
@@ -14,10 +14,9 @@ pub fn foretold_s(plan: &Plan) -> Option<f64> {
     if plan.simulation.is_some() {
         return None;
     }
-    let takes = |row: &coretwin_base::study::plan::PlanRow| {
-        Some(coretwin_workloads::table::find(&row.workload)?.takes_s(&row.params))
-    };
-    let takes: Option<Vec<f64>> = plan.rows.iter().map(takes).collect();
+    let takes_of =
+        |row: &PlanRow| Some(coretwin_workloads::table::find(&row.workload)?.takes_s(&row.params));
+    let takes: Option<Vec<f64>> = plan.rows.iter().map(takes_of).collect();
     let takes = takes?;
     let visit_s = |block: u32, arm: usize| {
         let cells = run_order::cells(plan, Phase::Study, block, arm, &BTreeMap::new());
@@ -27,14 +26,17 @@ pub fn foretold_s(plan: &Plan) -> Option<f64> {
     };
     let block_s = |block: u32| (0..plan.arms.len()).map(|arm| visit_s(block, arm)).sum::<f64>();
     let warmup_s = f64::from(plan.rules.warmup_runs) * takes.iter().sum::<f64>();
-    let before_s = if plan.rules.warmup && !plan.reboots() { warmup_s } else { 0.0 };
+    let warms = plan.rules.warmup && !plan.reboots() && plan.saturation_row().is_none();
+    let before_s = if warms { warmup_s } else { 0.0 };
     let blocks_s = match plan.rules.protocol {
         Protocol::Article2003 => (0..plan.blocks_max()).map(block_s).sum(),
         Protocol::Modern | Protocol::Fixed | Protocol::Quick => {
             f64::from(plan.blocks_min()) * block_s(0)
         }
     };
-    Some(before_s + blocks_s)
+    let saturation_s = plan.saturation_row().and_then(takes_of).unwrap_or(0.0);
+    let runs = plan.load.as_ref().map_or(0, |load| load.blocks * plan.arms.len() as u32);
+    Some(before_s + f64::from(runs) * saturation_s + blocks_s)
 }
 
 /// About how many attempts at blocks are still to come, of which `done` need no more, until as many

@@ -48,6 +48,8 @@ pub enum Event<'a> {
     },
     /// Thread counts were chosen by screening and are frozen from here on.
     ThreadsChosen(&'a BTreeMap<String, u32>),
+    /// Requests a second that each arm carries at most; rates are shares of the reference's from here on.
+    SaturationFound(&'a BTreeMap<String, f64>),
     Ended(StoppedBecause),
 }
 

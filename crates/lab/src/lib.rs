@@ -26,6 +26,7 @@ pub mod host_machine;
 pub mod launcher;
 #[cfg(feature = "sim")]
 pub mod live_scenario;
+mod load_curve;
 pub mod machine;
 #[cfg(any(feature = "fleet", feature = "sim"))]
 mod parallel;

@@ -2,6 +2,7 @@
 
 use crate::arms;
 use crate::error::Error;
+use crate::load_curve;
 use crate::request::{Request, Subject};
 use crate::rows::{self, Asked, Names};
 use coretwin_base::machine::limits::Need;
@@ -86,6 +87,7 @@ pub(crate) fn assemble(
     machine: &str,
     topology: &Topology,
 ) -> Result<Plan, Error> {
+    let (rows, load) = load_curve::plan(request, rows, &arms)?;
     let rules = rules(request, &rows, &arms)?;
     let count = *rules.looks.last().unwrap_or(&0) as usize;
     let screening = screening(&rows, &arms, request.seed);
@@ -106,6 +108,7 @@ pub(crate) fn assemble(
             Subject::Workloads(_) => None,
         },
         cputime: None,
+        load,
         simulation: None,
         seed: request.seed,
         rules,

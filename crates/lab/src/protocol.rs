@@ -4,13 +4,14 @@ use crate::boots::{BootVisit, due};
 use crate::engine::visits::Engine;
 use crate::error::Error;
 use crate::event::Event;
+use crate::load_curve;
 use crate::run_order::{self, Cell};
 use coretwin_base::study::command::CommandSpec;
 use coretwin_base::study::job::{Job, Work};
 use coretwin_base::study::plan::{Protocol, Rule};
 use coretwin_base::study::reading::{Phase, Status};
 use coretwin_base::study::summary::StoppedBecause;
-use coretwin_stats::study;
+use coretwin_stats::{load, study};
 
 /// A study of which so many blocks hold nothing but failures is not gone on with.
 const HOPELESS_BLOCKS: u32 = 3;
@@ -99,6 +100,7 @@ fn blocks(engine: &mut Engine<'_>) -> Result<StoppedBecause, Error> {
     warm_up(engine)?;
     check_budget(engine)?;
     screen(engine)?;
+    saturate(engine)?;
     for block in engine.blocks_done()..engine.plan.blocks_max() {
         let look = engine.look();
         if look.due && look.satisfied {
@@ -141,7 +143,8 @@ fn nothing_works(engine: &Engine<'_>) -> bool {
 /// compared in every arm, for each has files of its own.
 fn warm_up(engine: &mut Engine<'_>) -> Result<(), Error> {
     let plan = engine.plan;
-    if !plan.rules.warmup {
+    // Rates are known after the screening only, whose runs warm up as well.
+    if !plan.rules.warmup || plan.saturation_row().is_some() {
         return Ok(());
     }
     let is_warmed = |arm: &usize| plan.has_variants() || *arm == plan.reference_index();
@@ -172,6 +175,28 @@ fn screen(engine: &mut Engine<'_>) -> Result<(), Error> {
     engine.chosen = study::choose_threads(engine.plan, &engine.history.readings);
     let chosen = engine.chosen.clone();
     engine.tell(&Event::ThreadsChosen(&chosen))
+}
+
+/// Finds how much each arm carries, so that rates can be shares of what the reference does.
+fn saturate(engine: &mut Engine<'_>) -> Result<(), Error> {
+    let plan = engine.plan;
+    let Some(load) = plan.load.as_ref().filter(|load| load.saturation.is_some()) else {
+        return Ok(());
+    };
+    for block in 0..load.blocks {
+        if load::saturation(plan, &engine.history.readings).len() == plan.arms.len() {
+            break;
+        }
+        while let Some(attempt) = engine.history.next(plan, Phase::Screen, block) {
+            engine.attempt(Phase::Screen, block, attempt)?;
+        }
+    }
+    engine.saturation = load::saturation(plan, &engine.history.readings);
+    if !engine.saturation.contains_key(&plan.reference_arm) {
+        return Err(load_curve::not_found(plan, &engine.history.readings));
+    }
+    let saturation = engine.saturation.clone();
+    engine.tell(&Event::SaturationFound(&saturation))
 }
 
 fn budget_ends_before_a_block(engine: &Engine<'_>) -> bool {

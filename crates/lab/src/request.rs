@@ -4,6 +4,7 @@ use coretwin_base::machine::placement::Placement;
 use coretwin_base::parameters::WorkloadSpec;
 use coretwin_base::study::arm::ArmSpec;
 use coretwin_base::study::command::CommandSpec;
+use coretwin_base::study::load::{Objective, Rate};
 use coretwin_base::study::plan::{Protocol, Rule, Variant};
 
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +39,8 @@ pub struct Request {
     pub steal_share_max: f64,
     /// Set aside a run when others used more than this share of the measured CPUs' time.
     pub others_share_max: f64,
+    /// Rates to offer a service.
+    pub load: Option<LoadRequest>,
 }
 
 impl Request {
@@ -48,6 +51,13 @@ impl Request {
             Subject::Workloads(_) => &[],
         }
     }
+}
+
+/// The rates that are asked for, in ascending order, and the objective.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LoadRequest {
+    pub rates: Vec<Rate>,
+    pub slo: Option<Objective>,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -8,7 +8,7 @@ use coretwin_base::machine::placement::Placement;
 use coretwin_base::machine::topology::Topology;
 use coretwin_base::parameters::{ParamValue, Params, WorkloadSpec, label};
 use coretwin_base::study::arm::ArmState;
-use coretwin_base::study::command::{CommandSpec, FILLED_IN, ServerSpec};
+use coretwin_base::study::command::{CommandSpec, FILLED_IN, LoadSpec, ServerSpec};
 use coretwin_base::study::plan::{CopyRule, PlanArm, PlanRow, Scale, ThreadRule};
 use coretwin_base::study::reading::Better;
 use coretwin_base::warning::Warning;
@@ -19,6 +19,10 @@ use std::collections::BTreeSet;
 
 /// Name of the workload and family of a user's own command.
 pub(crate) const COMMAND: &str = "command";
+
+/// What `service` stands for where there are rates.
+const SERVICE: &str = "service";
+pub(crate) const LATENCY: &str = "service/latency";
 
 /// What a bare name means where a suite and a workload share it.
 #[derive(Clone, Copy, PartialEq)]
@@ -162,6 +166,15 @@ fn of_workloads(
 ) -> Result<Asked, Error> {
     let mut asked = Asked::default();
     for spec in specs {
+        let renamed;
+        let spec = match spec.name.as_str() {
+            SERVICE if request.load.is_some() => {
+                let name = LATENCY.to_owned();
+                renamed = WorkloadSpec { name, params: spec.params.clone() };
+                &renamed
+            }
+            _ => spec,
+        };
         let usage = |error: coretwin_workloads::Error| Error::Usage(error.to_string());
         let given = match suites::find(&spec.name) {
             Some(suite) if names == Names::Suites && suite.is_meant(spec) => {
@@ -305,6 +318,13 @@ pub(crate) fn filled(spec: &CommandSpec, row: &PlanRow, arm: &PlanArm) -> Comman
         }),
         prepare: spec.prepare.as_ref().map(fill),
         cleanup: spec.cleanup.as_ref().map(fill),
+        load: spec.load.as_deref().map(|load| {
+            Box::new(LoadSpec {
+                latencies: load.latencies.as_ref().map(fill),
+                rate: row.rate().map(|rate| rate.per_second(0.0)),
+                ..load.clone()
+            })
+        }),
         ..spec.clone()
     }
 }
@@ -322,6 +342,8 @@ fn command_rows(spec: &CommandSpec, threads: &Counts, copies: &Counts) -> Vec<Pl
     };
     let primary = spec.metrics.iter().find(|metric| metric.primary);
     let (unit, better) = match (primary, copies) {
+        // Its latency, as the worker has it.
+        _ if spec.load.is_some() => ("µs".to_owned(), Better::Lower),
         (Some(metric), _) => (metric.unit.clone(), metric.better),
         (None, Counts::Default) => ("s".to_owned(), Better::Lower),
         (None, _) => ("runs/s".to_owned(), Better::Higher),

@@ -13,8 +13,8 @@ pub struct Cell {
 }
 
 pub fn arm_order(plan: &Plan, phase: Phase, block: u32) -> Vec<usize> {
-    let orders = match (phase, &plan.screening) {
-        (Phase::Screen, Some(screening)) => &screening.orders,
+    let orders = match phase {
+        Phase::Screen => plan.screening_orders(),
         _ => &plan.orders,
     };
     orders
@@ -32,6 +32,10 @@ pub fn cells(
     chosen: &BTreeMap<String, u32>,
 ) -> Vec<Cell> {
     let mut cells: Vec<Cell> = match (phase, &plan.screening) {
+        (Phase::Screen, _) if plan.saturation_row().is_some() => {
+            let row = plan.rows.len();
+            vec![Cell { row, threads: threads(plan, row, arm, chosen) }]
+        }
         (Phase::Screen, Some(screening)) => screened_rows(plan)
             .flat_map(|row| {
                 screening.candidates[arm].iter().map(move |threads| Cell { row, threads: *threads })
@@ -81,6 +85,7 @@ pub fn seed(plan: &Plan, (phase, block): (Phase, u32), row: &PlanRow, repeat: us
 /// How many readings a complete block has.
 pub(crate) fn cells_in_block(plan: &Plan, phase: Phase, block: u32) -> usize {
     match (phase, &plan.screening) {
+        (Phase::Screen, _) if plan.saturation_row().is_some() => plan.arms.len(),
         (Phase::Screen, Some(screening)) => {
             screened_rows(plan).count() * screening.candidates.iter().map(Vec::len).sum::<usize>()
         }
@@ -108,7 +113,7 @@ fn runs_in(plan: &Plan, row: &PlanRow, block: u32, arm: usize) -> bool {
 
 pub fn threads(plan: &Plan, row: usize, arm: usize, chosen: &BTreeMap<String, u32>) -> u32 {
     let arm = &plan.arms[arm];
-    match plan.rows[row].threads {
+    match plan.planned(row).threads {
         ThreadRule::Arm => arm.threads,
         ThreadRule::Fixed(threads) => threads,
         ThreadRule::Screened => chosen.get(&arm.label).copied().unwrap_or(arm.threads),

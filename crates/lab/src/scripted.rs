@@ -6,6 +6,7 @@ use coretwin_base::machine::environment::{Facts, Moment};
 use coretwin_base::machine::topology::Topology;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::study::job::{Job, Outcome, Work};
+use coretwin_base::study::latency::Latency;
 use coretwin_base::study::plan::PlanArm;
 use coretwin_base::study::reading::Better;
 use coretwin_base::units::Nanos;
@@ -23,11 +24,13 @@ pub struct Scripted {
     pub steal_s: f64,
     /// CPU time of others meanwhile, in seconds.
     pub others_s: f64,
+    /// What became of the requests that it was offered.
+    pub latency: Option<Latency>,
 }
 
 impl Scripted {
     pub fn ok(value: f64, takes_s: f64) -> Self {
-        Self { takes_s, value: Ok(value), steal_s: 0.0, others_s: 0.0 }
+        Self { takes_s, value: Ok(value), steal_s: 0.0, others_s: 0.0, latency: None }
     }
 }
 
@@ -116,6 +119,7 @@ impl Machine for ScriptedMachine {
             threads: job.threads,
             cpus_ran: job.cpus.clone(),
             cpus_allowed: job.cpus.clone(),
+            latency: step.latency,
             ..Outcome::failed("", "", Better::Lower)
         };
         Ok(Measured {

@@ -115,13 +115,11 @@ pub(crate) fn card(study: &Study<'_>, answer: &Answer) -> Headline {
     };
     Headline {
         against: format!("{} against {}", name(&answer.arm), name(&answer.reference)),
-        effect: answer.effect.map_or_else(
-            || "no result".to_owned(),
-            |effect| number::effect_on(scale, &answer.unit, effect),
-        ),
-        interval: answer.interval.map(|(low, high)| {
-            format!("{} {}", interval_name(study), number::interval_on(scale, low, high))
+        effect: answer.times().unwrap_or_else(|| {
+            let effect = |effect| number::effect_on(scale, &answer.unit, effect);
+            answer.effect.map_or_else(|| "no result".to_owned(), effect)
         }),
+        interval: answer.interval.map(|ends| interval_of(study, answer, ends)),
         verdict: answer.verdict.map(|verdict| (verdict, answer.word.to_owned())),
         mark: match answer.word {
             _ if answer.verdict.is_some() => None,
@@ -130,6 +128,15 @@ pub(crate) fn card(study: &Study<'_>, answer: &Answer) -> Headline {
         },
         basis: format!("{}, {size}{error}", words::clean(&subject)),
     }
+}
+
+/// The interval of an answer with its name: of a capacity in times, else as effects are shown.
+pub(crate) fn interval_of(study: &Study<'_>, of: &Answer, (low, high): (f64, f64)) -> String {
+    let ends = match of.capacity {
+        Some(_) => format!("{low:.2} to {high:.2}"),
+        None => number::interval_on(of.scale, low, high),
+    };
+    format!("{} {ends}", interval_name(study))
 }
 
 pub(crate) fn interval_name(study: &Study<'_>) -> String {

@@ -34,6 +34,7 @@ mod fleet;
 mod format;
 mod html;
 mod hyperfine;
+mod load;
 mod markdown;
 mod number;
 mod openmetrics;

@@ -66,6 +66,21 @@ pub(crate) fn short(value: f64) -> String {
     signed(&format!("{}{suffix}", text.trim_start_matches('-')), negative)
 }
 
+/// A latency with three digits: `840 us`, `1.27 ms`, `2.5 s`.
+pub(crate) fn latency(seconds: f64) -> String {
+    let (scaled, unit) = match seconds {
+        s if s < 0.999_5e-6 => (s * 1e9, "ns"),
+        s if s < 0.999_5e-3 => (s * 1e6, "µs"),
+        s if s < 0.999_5 => (s * 1e3, "ms"),
+        s => (s, "s"),
+    };
+    let digits = if scaled < 10.0 { 2 } else { usize::from(scaled < 100.0) };
+    let text = format!("{scaled:.digits$}");
+    let text =
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} {unit}")
+}
+
 /// The effect of a ratio, written as sentences write it: 1.241 is `+24.1 %`.
 pub(crate) fn effect(ratio: f64) -> String {
     if ratio.is_finite() { signed_percent(ratio) } else { NONE.to_owned() }

@@ -11,6 +11,7 @@ pub(crate) enum Plot {
     Bars(Bars),
     Curve(Curve),
     Heat(Heat),
+    Load(Load),
 }
 
 /// What a figure draws beside the marks of its arms; its legend names those that are there.
@@ -33,6 +34,7 @@ impl Plot {
             Self::Bars(plot) => plot.bars().map(|bar| bar.arm).collect(),
             Self::Curve(plot) => plot.lines.iter().map(|line| line.arm).collect(),
             Self::Heat(_) => BTreeSet::new(),
+            Self::Load(plot) => plot.lines.iter().map(|line| line.arm).collect(),
         }
     }
 
@@ -50,7 +52,7 @@ impl Plot {
                 let chosen = |line: &CurveLine| line.means.iter().any(|m| line.chosen == Some(m.0));
                 add(Sign::Chosen, plot.lines.iter().any(chosen));
             }
-            Self::Forest(_) | Self::Distribution(_) | Self::Heat(_) => {}
+            Self::Forest(_) | Self::Distribution(_) | Self::Heat(_) | Self::Load(_) => {}
         }
         signs
     }
@@ -210,5 +212,33 @@ pub(crate) struct HeatCell {
     pub(crate) decided: bool,
     /// What stands in it, and what a pointer resting on it shows.
     pub(crate) text: String,
+    pub(crate) title: String,
+}
+
+/// Latency over the rate of requests.
+#[derive(Debug, Clone)]
+pub(crate) struct Load {
+    /// Name of the latency, like `p99`.
+    pub(crate) unit: String,
+    pub(crate) rate: String,
+    pub(crate) lines: Vec<LoadLine>,
+    /// In seconds, and in words.
+    pub(crate) objective: Option<(f64, String)>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct LoadLine {
+    pub(crate) arm: usize,
+    /// In order of rate.
+    pub(crate) points: Vec<LoadMark>,
+    /// Rate at which it meets the objective.
+    pub(crate) capacity: Option<f64>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct LoadMark {
+    pub(crate) rate: f64,
+    pub(crate) latency_s: f64,
+    pub(crate) interval: Option<(f64, f64)>,
     pub(crate) title: String,
 }

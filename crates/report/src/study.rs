@@ -8,7 +8,7 @@ use crate::document::{Block, Document, Outline};
 use crate::format::{Format, document_formats, json};
 use crate::hyperfine::hyperfine;
 use crate::openmetrics::openmetrics;
-use crate::{article, conditions, decision, effects, number, readings, words};
+use crate::{article, conditions, decision, effects, load, number, readings, words};
 use coretwin_base::origin::Origin;
 use coretwin_base::study::plan::{Protocol, Rule, Scale};
 use coretwin_base::study::summary::RowEffect;
@@ -53,6 +53,7 @@ pub fn study_brief(study: &Study<'_>) -> Brief {
     };
     let of_arm = |one: &Headline| {
         let effect = one.effect.map(|effect| number::effect_on(one.scale, &one.unit, effect));
+        let effect = one.times().or(effect);
         let word = if summary.origin == Origin::Measured { one.word } else { "" };
         format!("{} {} {word}", one.arm, number::or_none(effect)).trim_end().to_owned()
     };
@@ -75,13 +76,8 @@ pub fn study_brief(study: &Study<'_>) -> Brief {
 /// The interval; of several rows what they say one by one, and which is furthest from their mean.
 fn interval(study: &Study<'_>, of: &Headline) -> Vec<String> {
     let mut pieces = vec![match of.interval {
-        Some((low, high)) => {
-            format!(
-                "{} {}",
-                effects::interval_name(study),
-                number::interval_on(of.scale, low, high)
-            )
-        }
+        Some(ends) => effects::interval_of(study, of, ends),
+        None if of.capacity.is_some() => "a bound, no interval".to_owned(),
         None if study.plan.rules.protocol == Protocol::Article2003 => "no interval".to_owned(),
         None if study.summary.rule == Rule::Verdict => format!(
             "no {} yet: it begins after {} blocks",
@@ -96,6 +92,10 @@ fn interval(study: &Study<'_>, of: &Headline) -> Vec<String> {
             || "unvalidated".to_owned(),
             |score| format!("the model's own error is {:.1} points", score.mean_error_points),
         ));
+    }
+    if of.capacity.is_some() {
+        pieces.extend(load::rates(study, of));
+        return pieces;
     }
     let is_compared = |row: &&RowEffect| row.arm == of.arm && row.scale == Scale::Ratio;
     let rows: Vec<&RowEffect> = study.summary.rows.iter().filter(is_compared).collect();
@@ -134,6 +134,7 @@ fn document(study: &Study<'_>, with_figures: bool) -> Document {
         };
         outline.add("decision", title, decision::blocks(study, decision));
     }
+    outline.add("load", "Latency and capacity under load", load::blocks(study));
     outline.add("effects", "Effect per row", effects::blocks(study, &digest));
     outline.add("article", "The 2003 article's tables", article::blocks(study));
     if with_figures {

@@ -19,6 +19,7 @@ pub mod decision;
 pub mod fleet;
 pub mod geometric;
 pub mod holm;
+pub mod load;
 pub mod orders;
 pub mod paired;
 pub mod screening;

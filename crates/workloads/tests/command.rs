@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Worker, allowed_cpus, eventually, fail, job, one_cpu, processes_with, run, succeed};
-use coretwin_base::study::command::{CommandSpec, Extract, MetricSpec, ServerSpec};
+use coretwin_base::study::command::{CommandSpec, Extract, LoadSpec, MetricSpec, ServerSpec};
 use coretwin_base::study::job::{Job, RunAs, Work};
 use coretwin_base::study::reading::Better;
 use std::path::Path;
@@ -20,6 +20,7 @@ fn spec(argv: &[&str]) -> CommandSpec {
         min_time_s: 0.0,
         timeout_s: 50.0,
         folder: None,
+        load: None,
     }
 }
 
@@ -337,4 +338,49 @@ fn a_folder_that_may_not_be_entered_is_not_called_missing() {
         return;
     }
     assert!(why.contains("may not be entered") && why.contains("tool'"), "{why}");
+}
+
+/// A load that offers 50 requests a second to a server.
+fn load(folder: &Path, line: &str, latencies: Option<&str>) -> CommandSpec {
+    let mut spec = with_server(folder, "touch ready; exec sleep 300", line);
+    let (latencies, unit) = (latencies.map(str::to_owned), "ms".to_owned());
+    spec.load = Some(Box::new(LoadSpec { latencies, unit, rate: Some(50.0) }));
+    spec
+}
+
+#[test]
+fn a_load_says_its_latencies_in_a_file_or_in_its_output() {
+    let folder = tempfile::tempdir().expect("folder");
+    let line = "i=0; while [ $i -lt 400 ]; do i=$((i+1)); echo $i; done > lat; sleep 0.2";
+    let outcome = succeed(&command(load(folder.path(), line, Some("lat"))));
+    let told = outcome.latency.expect("latencies");
+    assert_eq!((told.offered_per_s, told.completed), (Some(50.0), 400));
+    assert!(told.p50_s.is_some_and(|p50| (p50 / 0.200 - 1.0).abs() < 0.01), "{told:?}");
+    assert_eq!(told.p99_s, None, "four lie beyond it");
+    assert!(told.throughput_per_s < 400.0 / 0.2 && told.server_cpu_s.is_some(), "{told:?}");
+    let mean_us = outcome.value.expect("a value");
+    assert!((mean_us / 200_500.0 - 1.0).abs() < 0.01, "{mean_us}");
+    assert_eq!((outcome.unit.as_str(), outcome.better), ("µs", Better::Lower));
+    // What an earlier run wrote is not this one's.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    fail(&command(load(folder.path(), "sleep 0.1", Some("lat"))), "older than this run");
+    let mut spec = load(folder.path(), "echo p99 12.5 ms, 48.5 req/s", None);
+    let named = |name: &str, unit: &str, pattern: &str, better| MetricSpec {
+        unit: unit.to_owned(),
+        ..metric(name, pattern, better, false)
+    };
+    spec.metrics = vec![
+        named("p99", "ms", "p99 ([0-9.]+)", Better::Lower),
+        named("throughput", "req/s", "([0-9.]+) req/s", Better::Higher),
+    ];
+    assert_eq!(coretwin_workloads::command::check_load(&spec, true, Some("p99")), Ok(()));
+    let outcome = succeed(&command(spec.clone()));
+    let told = outcome.latency.expect("latencies");
+    assert_eq!((told.p99_s, told.throughput_per_s), (Some(0.0125), 48.5));
+    assert_eq!(outcome.value, Some(12_500.0));
+    spec.metrics.pop();
+    let why = coretwin_workloads::command::check_load(&spec, true, Some("p99"));
+    assert!(why.is_err_and(|why| why.contains("throughput:req/s")));
+    let why = coretwin_workloads::command::check_load(&spec, false, Some("p95"));
+    assert!(why.is_err_and(|why| why.contains("does not say its p95")));
 }

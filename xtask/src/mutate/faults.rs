@@ -112,6 +112,26 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: STATS, test: "verdict::tests::each_verdict",
     },
     Fault {
+        name: "capacity-at-what-was-offered", file: "crates/stats/src/load/capacity.rs",
+        find: "{ self.carried / best } else { self.offered }",
+        put: "{ self.offered } else { self.offered }",
+        suite: STATS, test: "load::capacity::tests::beyond_saturation_the_rate_is_what_was_carried",
+    },
+    Fault {
+        name: "bound-turned-round", file: "crates/stats/src/load/mod.rs",
+        find: "Self::AtLeast => Self::AtMost,",
+        put: "Self::AtLeast => Self::AtLeast,",
+        suite: SIMULATION,
+        test: "load::rates_that_all_keep_the_objective_or_none_give_a_bound_and_no_number",
+    },
+    Fault {
+        name: "saturation-of-the-flood", file: "crates/stats/src/load/saturation.rs",
+        find: "let first = keeps_up && self.found.is_empty();",
+        put: "let first = keeps_up || self.found.is_empty();",
+        suite: STATS,
+        test: "load::saturation::tests::a_server_that_carries_less_when_it_is_flooded_is_approached_from_below",
+    },
+    Fault {
         name: "percentile-of-too-few", file: "crates/base/src/study/latency.rs",
         find: "samples as f64 + 1e-6 >= BEYOND_MIN as f64",
         put: "samples as f64 + 1.0 >= BEYOND_MIN as f64",

@@ -28,6 +28,23 @@ pub struct CommandSpec {
     /// A reading longer than this is ended, process group and all, and is a failed cell.
     pub timeout_s: f64,
     pub folder: Option<String>,
+    /// Where it is the load of a service, offered at a rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Box<LoadSpec>>,
+}
+
+/// What is read of a load beside its metrics.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadSpec {
+    /// File of latencies, one a line, which the load writes (placeholders too).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latencies: Option<String>,
+    /// Unit of numbers without one in that file: ns, us, ms or s.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
+    /// Requests a second that this run offers; `None` in a plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
 }
 
 impl CommandSpec {

@@ -17,7 +17,8 @@ pub struct Contradiction {
 /// reading that the plan contradicts.
 pub fn check(plan: &Plan, readings: &[Reading]) -> Result<(), Contradiction> {
     let arms = plan.arms.iter().map(|arm| arm.label.as_str()).zip(0..).collect();
-    let rows = plan.rows.iter().map(|row| (row.id.as_str(), row)).collect();
+    let rows = plan.rows.iter().chain(plan.saturation_row());
+    let rows = rows.map(|row| (row.id.as_str(), row)).collect();
     for reading in readings {
         by_itself(plan, &arms, &rows, reading)
             .map_err(|what| Contradiction { seq: reading.seq, what })?;
@@ -59,8 +60,9 @@ fn by_itself(
         return Err(format!("field better is {}, and of {id} the plan has {}", names[0], names[1]));
     }
     let blocks = match phase {
+        Phase::Study if plan.saturation_row().is_some_and(|found_by| found_by.id == **id) => 0,
         Phase::Study => plan.orders.len(),
-        Phase::Screen => plan.screening.as_ref().map_or(0, |screening| screening.orders.len()),
+        Phase::Screen => plan.screening_orders().len(),
         // That of the visit which it precedes.
         Phase::Warmup => usize::MAX,
     };
@@ -104,6 +106,7 @@ fn first_repeated<'a>(
             Some(screening.candidates.get(usize::from(*arm?))?.len())
         };
         let planned = match phase {
+            Phase::Screen if plan.saturation_row().is_some() => 1,
             Phase::Screen => candidates().unwrap_or(0),
             Phase::Study | Phase::Warmup => plan.rules.repeats as usize,
         };

@@ -9,6 +9,7 @@ use crate::parameters::{ParamValue, Params};
 use crate::simulation::Simulation;
 use crate::study::arm::{ArmState, KERNEL};
 use crate::study::command::CommandSpec;
+use crate::study::load::{Objective, RATE, Rate};
 use crate::study::reading::Better;
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
@@ -43,6 +44,9 @@ pub struct Plan {
     pub rules: Rules,
     /// Choices of thread counts still to be made on the data.
     pub screening: Option<Screening>,
+    /// Of a load curve: the objective, and how saturation is found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Box<LoadPlan>>,
     pub topology: Topology,
     #[serde(default)]
     pub warnings: Vec<Warning>,
@@ -147,6 +151,41 @@ pub struct PlanRow {
 impl PlanRow {
     pub fn runs_in(&self, arm: &str) -> bool {
         self.arms.is_empty() || self.arms.iter().any(|label| label == arm)
+    }
+}
+
+/// What a plan says of its load curve. Its rows are the curve's rates, each with [`RATE`] among its
+/// parameters; a share becomes a rate when the job is made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoadPlan {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slo: Option<Objective>,
+    /// What is run in every arm, before the first block, to find how much it carries; `None` where all
+    /// rates are given in requests a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saturation: Option<PlanRow>,
+    /// Whether that row asks for a rate: then the rate is raised until the arm no longer keeps up.
+    #[serde(default)]
+    pub raised: bool,
+    /// Most blocks of that screening.
+    #[serde(default)]
+    pub blocks: u32,
+    #[serde(default)]
+    pub orders: Vec<Vec<u16>>,
+}
+
+impl PlanRow {
+    /// Its rate, of a row of a load curve.
+    pub fn rate(&self) -> Option<Rate> {
+        Rate::parse(&self.params.get(RATE)?.to_string()).ok()
+    }
+
+    /// The same row at so many requests a second.
+    #[must_use]
+    pub fn at(&self, rate: f64) -> Self {
+        let mut params: Params = self.params.clone();
+        params.insert(RATE.to_owned(), ParamValue::parse(&rate.to_string()));
+        Self { params, ..self.clone() }
     }
 }
 
@@ -333,6 +372,7 @@ impl Plan {
         if let Some(row) = self.rows.iter().find(strange) {
             return Err(format!("field rows: {} names an arm that there is not", row.id));
         }
+        self.check_load()?;
         if let Some(experiment) = &self.cputime
             && !self.rows.iter().all(|row| experiment.condition(&row.id).is_some())
         {
@@ -349,12 +389,36 @@ impl Plan {
         if !enough(&self.orders, self.blocks_max()) {
             return Err("field orders must name every arm once in every block".to_owned());
         }
+        if let Some(load) = &self.load
+            && !load.orders.iter().all(whole)
+        {
+            return Err("field load.orders must name every arm once in every block".to_owned());
+        }
         match &self.screening {
             Some(screening)
                 if screening.candidates.len() != arms
                     || !enough(&screening.orders, screening.blocks) =>
             {
                 Err("field screening must have candidates and orders for every arm".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_load(&self) -> Result<(), String> {
+        let Some(load) = &self.load else { return Ok(()) };
+        if let Some(row) = self.rows.iter().find(|row| row.rate().is_none()) {
+            return Err(format!("field rows: {} has no rate, and this is a load curve", row.id));
+        }
+        let screened = load.orders.len() >= load.blocks as usize && load.blocks > 0;
+        let is_share = |row: &PlanRow| matches!(row.rate(), Some(Rate::Share(_)));
+        match &load.saturation {
+            Some(row) if !row.arms.is_empty() || self.row(&row.id).is_some() || !screened => {
+                Err("field load.saturation must be a row of its own, with orders for its blocks"
+                    .to_owned())
+            }
+            None if self.rows.iter().any(is_share) => {
+                Err("field load.saturation is missing, and rates are shares of it".to_owned())
             }
             _ => Ok(()),
         }
@@ -420,6 +484,31 @@ impl Plan {
 
     pub fn row(&self, id: &str) -> Option<&PlanRow> {
         self.rows.iter().find(|row| row.id == id)
+    }
+
+    /// The row whose runs find the saturation, of a load curve in shares of it.
+    pub fn saturation_row(&self) -> Option<&PlanRow> {
+        self.load.as_ref().and_then(|load| load.saturation.as_ref())
+    }
+
+    /// A row by its index; behind the others the one that finds the saturation.
+    pub fn planned(&self, index: usize) -> &PlanRow {
+        match self.saturation_row() {
+            Some(row) if index == self.rows.len() => row,
+            _ => &self.rows[index],
+        }
+    }
+
+    /// Orders of the arms in the blocks of the screening: of thread counts, or of saturation.
+    pub fn screening_orders(&self) -> &[Vec<u16>] {
+        let of_load = || self.load.as_ref().map(|load| load.orders.as_slice());
+        let of_counts = self.screening.as_ref().map(|screening| screening.orders.as_slice());
+        of_counts.or_else(of_load).unwrap_or_default()
+    }
+
+    /// The latency to be kept, by which the study decides.
+    pub fn slo(&self) -> Option<Objective> {
+        self.load.as_ref().and_then(|load| load.slo)
     }
 
     pub fn blocks_max(&self) -> u32 {

@@ -4,6 +4,7 @@ use crate::machine::placement::Placement;
 use crate::origin::Origin;
 use crate::parameters::Params;
 use crate::simulation::prediction::Prediction;
+use crate::study::load::{LoadCurve, Objective};
 use crate::study::plan::{Comparison, PlanArm, Protocol, Rule, Scale};
 use crate::study::reading::Better;
 use crate::warning::Warning;
@@ -40,6 +41,12 @@ pub struct Summary {
     /// another.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interactions: Vec<Interaction>,
+    /// What each arm carries while it keeps the objective, of a load curve with one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub load: Vec<Capacity>,
+    /// Latency against rate, by arm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve: Option<Box<LoadCurve>>,
     #[serde(default)]
     pub threads_chosen: BTreeMap<String, u32>,
     pub sentences: Vec<String>,
@@ -103,6 +110,30 @@ pub struct RowEffect {
     /// How many blocks would decide four times in five, if mean and spread stayed what they are,
     /// where it is inconclusive; `None` if no practical number would.
     pub blocks_needed: Option<u32>,
+}
+
+/// How much an arm carries while it keeps the objective.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Capacity {
+    /// What is offered the requests: the workload.
+    pub row: String,
+    pub arm: String,
+    pub slo: Objective,
+    /// Highest rate that keeps it, in requests a second, geometric mean over blocks. `None` where every
+    /// rate keeps it, or none does, in some block: then one of the ends is a bound, and the other `None`.
+    pub rate: Option<f64>,
+    pub rate_low: Option<f64>,
+    pub rate_high: Option<f64>,
+    /// That rate over the one of the arm that it is compared with; `None` of the reference, and where
+    /// only a bound is known.
+    pub ratio: Option<f64>,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    /// Blocks with a rate or a bound.
+    pub blocks: u32,
+    /// Of these, those with a bound only.
+    pub bounds: u32,
+    pub verdict: Option<Verdict>,
 }
 
 /// The effect of an arm on a suite: rows weighed by family, analysed per block.

@@ -155,5 +155,6 @@ fn request(args: &Args) -> Result<Request> {
         repeats: None,
         steal_share_max: 1.0,
         others_share_max: 1.0,
+        load: None,
     })
 }

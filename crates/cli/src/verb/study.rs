@@ -5,6 +5,7 @@ pub(crate) mod args;
 mod boots;
 mod describe;
 pub(crate) mod file;
+mod load;
 mod on_host;
 #[cfg_attr(not(feature = "sim"), path = "study/not_simulated.rs")]
 mod simulated;

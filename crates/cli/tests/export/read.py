@@ -70,7 +70,7 @@ for line in single.itertuples():
 TYPES = {
     "text": ["phase", "arm", "row", "params", "placement_asked", "cpus_ran", "status", "unit", "better", "cpu_model"],
     "int64": ["seq", "block", "attempt", "switch", "threads", "copies", "operations"],
-    "float64": ["value", "elapsed_s", "user_s", "system_s", "steal_s"],
+    "float64": ["value", "elapsed_s", "user_s", "system_s", "steal_s", "p99_s"],
     "bool": ["analysed", "is_simulated"],
     "datetime64[us, UTC]": ["arm_began_utc"],
 }

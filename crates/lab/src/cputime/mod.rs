@@ -246,6 +246,7 @@ pub fn draw(request: &Request, work_s: f64, topology: &Topology) -> Result<Plan,
             until: Rule::Width,
         },
         screening: None,
+        load: None,
         topology: topology.clone(),
         warnings: Vec::new(),
     })

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::estimate::{Estimate, attempts_left};
 use crate::event::{Event, Listener};
 use crate::history::History;
+use crate::load_curve;
 use crate::machine::{Machine, MachineError, Measured, Stop};
 use crate::rows;
 use crate::run_order::{self, Cell};
@@ -13,6 +14,7 @@ use crate::set_aside;
 use crate::too_busy::Toll;
 use coretwin_base::machine::environment::{Environment, Moment};
 use coretwin_base::machine::scheduler::name_of;
+use coretwin_base::parameters::ParamValue;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::job::{Job, RunAs, Work};
@@ -24,6 +26,9 @@ use std::collections::BTreeMap;
 
 /// Longest time one run of a workload of the table may take, in seconds. A command brings its own.
 const WORKLOAD_TIMEOUT_S: f64 = 600.0;
+
+/// Parameter of a service that draws its arrivals.
+const SEED: &str = "seed";
 
 pub(crate) struct Engine<'a> {
     pub(crate) plan: &'a Plan,
@@ -38,6 +43,8 @@ pub(crate) struct Engine<'a> {
     pub(crate) switch: u32,
     pub(crate) started: Nanos,
     pub(crate) chosen: BTreeMap<String, u32>,
+    /// Requests a second that each arm carries at most, of a load curve.
+    pub(crate) saturation: BTreeMap<String, f64>,
     pub(crate) estimate: Estimate,
     pub(crate) toll: Toll,
     /// Blocks the last look asked for.
@@ -152,7 +159,7 @@ impl Engine<'_> {
         let (plan, arm) = (self.plan, visit.arm);
         self.tell(&Event::RunStarted {
             arm: &plan.arms[arm].label,
-            row: &plan.rows[cell.row].id,
+            row: &plan.planned(cell.row).id,
             left_s,
         })?;
         let before = self.machine.now();
@@ -180,7 +187,7 @@ impl Engine<'_> {
     }
 
     fn job(&self, visit: &Visit, cell: Cell, repeat: usize) -> Result<Job, Error> {
-        let row = &self.plan.rows[cell.row];
+        let row = &self.row(visit, cell);
         let arm = &self.plan.arms[visit.arm];
         let roles = rows::roles(row, arm, self.machine.topology()).map_err(Error::NotPossible)?;
         let (work, timeout_s) = work(self.plan, row, arm)?;
@@ -206,8 +213,26 @@ impl Engine<'_> {
         })
     }
 
+    /// A cell's row, with the rate that it is run at.
+    fn row(&self, visit: &Visit, cell: Cell) -> PlanRow {
+        let (plan, arm) = (self.plan, &self.plan.arms[visit.arm].label);
+        let readings = &self.history.readings;
+        let at = (arm.as_str(), visit.block);
+        let row = plan.planned(cell.row);
+        let mut row = load_curve::resolved(plan, row, at, readings, &self.saturation);
+        if plan.load.is_some()
+            && let Some(seed) = row.params.get_mut(SEED)
+        {
+            // Other arrivals in each block, the same in every arm; as many bits as are easily typed.
+            let drawn =
+                run_order::seed(plan, (visit.phase, visit.block), plan.planned(cell.row), 0);
+            *seed = ParamValue::Int((drawn >> 22) as i64);
+        }
+        row
+    }
+
     fn reading(&self, visit: &Visit, cell: Cell, job: &Job, measured: Measured) -> Reading {
-        let row: &PlanRow = &self.plan.rows[cell.row];
+        let row: &PlanRow = &self.row(visit, cell);
         let cause = set_aside::cause(
             &self.plan.rules,
             &measured,

@@ -52,6 +52,7 @@ pub(crate) fn request(threads: Counts) -> Request {
         repeats: None,
         steal_share_max: 0.05,
         others_share_max: 0.05,
+        load: None,
     }
 }
 

@@ -84,6 +84,15 @@ pub fn reading_columns<'a>() -> Vec<Column<ReadingRow<'a>>> {
         Column::number("user_s", |row| Some(row.reading.user_s)),
         Column::number("system_s", |row| Some(row.reading.system_s)),
         Column::number("steal_s", |row| Some(row.reading.steal_s)),
+        Column::number("offered_per_s", |row| row.reading.latency.as_ref()?.offered_per_s),
+        Column::number("throughput_per_s", |row| {
+            Some(row.reading.latency.as_ref()?.throughput_per_s)
+        }),
+        Column::number("p50_s", |row| row.reading.latency.as_ref()?.p50_s),
+        Column::number("p95_s", |row| row.reading.latency.as_ref()?.p95_s),
+        Column::number("p99_s", |row| row.reading.latency.as_ref()?.p99_s),
+        Column::number("p999_s", |row| row.reading.latency.as_ref()?.p999_s),
+        Column::number("server_cpu_s", |row| row.reading.latency.as_ref()?.server_cpu_s),
         Column::text("checks_failed", |row| some_text(&checks_failed(row.reading)).map(owned)),
         Column::time("arm_began_utc", |row| row.arm_began),
     ]

@@ -122,6 +122,9 @@ svg text.doubt{stroke:none}
 .failed{stroke:var(--bad);stroke-width:2.2}
 .faint{fill:var(--c);opacity:.4}
 .ring{stroke:var(--ink);stroke-width:1.4}
+.area{fill:var(--c);opacity:.16}
+.objective{fill:none;stroke:var(--ink);stroke-width:1.4;stroke-dasharray:7 4}
+.drop{fill:none;stroke:var(--c);stroke-width:1.4;stroke-dasharray:2 4}
 .error{stroke:var(--ink);stroke-width:1.4}
 footer{margin-top:4rem;border-top:1px solid var(--line);padding-top:1em}
 @media (max-width:980px){figure.span,.answer{grid-template-columns:minmax(0,1fr)}}

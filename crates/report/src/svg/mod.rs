@@ -11,6 +11,7 @@ mod distribution;
 mod forest;
 mod frame;
 mod heat;
+mod load;
 mod mark;
 mod run_order;
 
@@ -26,6 +27,7 @@ pub(crate) fn draw(plot: &Plot, id: &str, title: &str, description: &str) -> Str
         Plot::Bars(plot) => bars::draw(plot),
         Plot::Curve(plot) => curve::draw(plot),
         Plot::Heat(plot) => heat::draw(plot),
+        Plot::Load(plot) => load::draw(plot),
     };
     canvas.finish(id, if is_wide(plot) { "wide" } else { "half" }, title, description)
 }
@@ -51,7 +53,7 @@ pub(crate) fn file(
 
 /// Whether a figure wants the width of the page.
 pub(crate) fn is_wide(plot: &Plot) -> bool {
-    matches!(plot, Plot::Forest(_) | Plot::Bars(_) | Plot::Heat(_))
+    matches!(plot, Plot::Forest(_) | Plot::Bars(_) | Plot::Heat(_) | Plot::Load(_))
 }
 
 /// An arm's mark alone, for a legend; said by the name beside it, so hidden from screen readers.

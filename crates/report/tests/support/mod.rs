@@ -133,6 +133,7 @@ fn plan(arms: Vec<PlanArm>, rows: Vec<PlanRow>, comparison: Comparison, per_core
         rows,
         command: None,
         cputime: None,
+        load: None,
         simulation: None,
         seed: 42,
         orders: Vec::new(),
@@ -413,6 +414,7 @@ pub(crate) fn command() -> Records {
         min_time_s: 0.0,
         timeout_s: 600.0,
         folder: None,
+        load: None,
     });
     plan.screening = Some(Screening {
         blocks: 2,

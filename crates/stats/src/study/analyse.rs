@@ -4,6 +4,7 @@ use super::blocks::Blocks;
 use super::facts::{Facts, blank};
 use super::rows::Differences;
 use super::{diagnosis, protocol_2003, resolution, sentences, suites, warnings};
+use crate::load::{self, Capacities};
 use crate::{confidence, holm, sequence};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::prediction::Prediction;
@@ -69,6 +70,10 @@ pub fn analyse_predicted(
             (*verdict, *blocks_needed) = (None, None);
         }
     }
+    summary.curve = load::curve(plan, readings).map(Box::new);
+    if let Some(capacities) = Capacities::new(plan, readings) {
+        summary.load = capacities.records(&summary.suites);
+    }
     let nothing_done = summary.blocks == 0 && summary.prediction.is_none();
     let too_busy = nothing_done.then(|| super::too_busy(plan, readings)).flatten();
     summary.sentences = match too_busy {
@@ -103,6 +108,7 @@ fn is_interim(plan: &Plan, readings: &[Reading], summary: &Summary) -> bool {
 fn fill(summary: &mut Summary, plan: &Plan, readings: &[Reading], facts: &Facts) {
     let blocks = Blocks::new(plan, readings);
     let (mut coarse, mut compared) = (BTreeMap::new(), BTreeMap::new());
+    let capacities = Capacities::new(plan, readings);
     summary.blocks = blocks.analysed.len() as u32;
     for arm in (0..plan.arms.len()).filter(|&arm| arm != plan.reference_index()) {
         let comparisons: Vec<Differences> = (0..plan.rows.len())
@@ -126,7 +132,10 @@ fn fill(summary: &mut Summary, plan: &Plan, readings: &[Reading], facts: &Facts)
             Some((row, step))
         }));
         summary.rows.append(&mut rows);
-        summary.suites.append(&mut suites::effects(plan, &comparisons, arm));
+        summary.suites.append(&mut match &capacities {
+            Some(capacities) => vec![capacities.effect(arm)],
+            None => suites::effects(plan, &comparisons, arm),
+        });
         summary.warnings.extend(diagnosis::one_sided(plan, &comparisons, arm));
         compared.insert(arm, comparisons);
     }

@@ -46,7 +46,7 @@ pub(crate) struct Blocks {
     /// Blocks to analyse, by number: the last complete attempt of each, unless it was set aside.
     pub(crate) analysed: Vec<Attempt>,
     /// Blocks that could be analysed. A sequence has only those of its last look, once there was one.
-    pub(super) complete: u32,
+    pub(crate) complete: u32,
     /// First complete attempt of each block, set aside or not; empty if none was set aside.
     pub(super) first: Vec<Attempt>,
     /// Attempts at blocks that were complete or set aside.

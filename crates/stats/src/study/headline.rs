@@ -11,7 +11,9 @@ use coretwin_base::study::boot::Promise;
 use coretwin_base::study::decision::Worth;
 use coretwin_base::study::plan::{Comparison, Plan, PlanArm, Protocol, Rule, Scale};
 use coretwin_base::study::reading::Better;
-use coretwin_base::study::summary::{RowEffect, StoppedBecause, SuiteEffect, Summary, Verdict};
+use coretwin_base::study::summary::{
+    Capacity, RowEffect, StoppedBecause, SuiteEffect, Summary, Verdict,
+};
 
 /// The most words of [`Headline::sentence`].
 pub const WORDS_MAX: usize = 20;
@@ -60,6 +62,8 @@ pub struct Headline {
     pub word: &'static str,
     /// How SMT is switched off where that is a boot of its own: `, by booting with nosmt`.
     pub(super) way: String,
+    /// Of a load curve with an objective: what the arm carries, which the effect is about.
+    pub capacity: Option<Capacity>,
     more: &'static str,
     less: &'static str,
     is_beaten: bool,
@@ -133,6 +137,9 @@ impl Headline {
     }
 
     fn fill(&mut self, summary: &Summary) {
+        if let Some(found) = summary.load.iter().find(|found| found.arm == self.arm) {
+            return self.fill_capacity(summary, found);
+        }
         let of_arm = |suite: &&SuiteEffect| suite.arm == self.arm && suite.ratio.is_some();
         if let Some(suite) = summary.suites.iter().rfind(of_arm) {
             self.subject = match suite.suite.as_str() {
@@ -155,6 +162,61 @@ impl Headline {
             (self.blocks, self.verdict) = (row.blocks, row.verdict);
             self.blocks_needed = row.blocks_needed;
         }
+    }
+
+    fn fill_capacity(&mut self, summary: &Summary, found: &Capacity) {
+        self.subject = format!("{} at {}", found.row, found.slo.words());
+        // A bound stands for the effect where there is no other number.
+        self.effect = found.ratio.or(found.low).or(found.high);
+        self.interval = found.low.zip(found.high);
+        (self.rows, self.blocks, self.verdict) = (1, found.blocks, found.verdict);
+        let suite = summary.suites.iter().find(|suite| suite.arm == self.arm);
+        self.interval_90 = suite.and_then(|suite| suite.low_90.zip(suite.high_90));
+        self.blocks_needed = suite.and_then(|suite| suite.blocks_needed);
+        (self.more, self.less) = ("more", "less");
+        self.capacity = Some(found.clone());
+    }
+
+    /// How many times the requests of the reference the arm carries: `1.27 times`, `at least 1.20 times`.
+    pub fn times(&self) -> Option<String> {
+        let Capacity { ratio, low, high, .. } = self.capacity.as_ref()?;
+        Some(match (ratio, low, high) {
+            (Some(ratio), ..) => format!("{ratio:.2} times"),
+            (None, Some(low), _) => format!("at least {low:.2} times"),
+            (None, None, Some(high)) => format!("at most {high:.2} times"),
+            (None, None, None) => return None,
+        })
+    }
+
+    /// `on carries 1.27 times the requests`, of which the name may be that of a state of SMT.
+    fn carries(&self, times: &str) -> String {
+        let smt = self.comparison == Comparison::Smt && ["on", "off"].contains(&&*self.arm);
+        format!("{}{} carries {times} the requests", if smt { "SMT " } else { "" }, self.arm)
+    }
+
+    /// The sentence on a capacity.
+    fn sentence_on_capacity(&self, found: &Capacity) -> String {
+        let Self { word, reference, .. } = self;
+        let slo = found.slo.words();
+        let Some(times) = self.times() else {
+            return format!(
+                "{word} for {} against {reference}: no rate decides {slo}; choose other rates.",
+                self.arm
+            );
+        };
+        let times = match self.interval.filter(|_| self.is_open() && found.ratio.is_some()) {
+            Some((low, high)) if *word != "NO MATERIAL DIFFERENCE" => {
+                format!("{low:.2} to {high:.2} times")
+            }
+            _ => times,
+        };
+        let none = match *word {
+            "INTERIM" | "SCREENING" | "NO VERDICT" => ", no verdict",
+            _ => "",
+        };
+        let is_plain = self.comparison == Comparison::None && self.question == Question::Plain;
+        let smt = if is_plain { "; no verdict on SMT" } else { "" };
+        format!("{word}{none}: {} of {reference} at {slo}{smt}.", self.carries(&times))
     }
 
     fn mark(&self, plan: &Plan, summary: &Summary) -> &'static str {
@@ -258,6 +320,9 @@ impl Headline {
     /// which [`Headline::word`] and the interval stand.
     pub fn title(&self) -> String {
         let Self { word, subject, arm, reference, .. } = self;
+        if let (Some(found), Some(times)) = (&self.capacity, self.times()) {
+            return format!("{} at {}.", self.carries(&times), found.slo.words());
+        }
         let Some(effect) = self.effect else {
             return format!("No result for {arm} against {reference}.");
         };
@@ -287,6 +352,9 @@ impl Headline {
 
     /// The answer in one sentence of at most [`WORDS_MAX`] words that begins with [`Headline::word`].
     pub fn sentence(&self) -> String {
+        if let Some(found) = self.capacity.as_ref().filter(|found| found.blocks > 0) {
+            return self.sentence_on_capacity(found);
+        }
         let Self { word, arm, reference, .. } = self;
         let of = match self.question {
             Question::Commands => String::new(),

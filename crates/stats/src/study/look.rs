@@ -2,11 +2,12 @@
 //! blocks it will take.
 
 use super::blocks::Blocks;
-use super::rows::{Differences, from_scale, widening};
+use super::rows::{Differences, blocks_for, from_scale};
 use super::suites;
 use crate::confidence;
+use crate::load::{Capacities, CapacityLook};
 use crate::paired::Paired;
-use crate::{sequence, stopping, student, verdict};
+use crate::{sequence, verdict};
 use coretwin_base::study::plan::{Plan, Rule, Scale};
 use coretwin_base::study::reading::Reading;
 use coretwin_base::study::summary::Verdict;
@@ -41,6 +42,9 @@ pub struct LookCell {
 }
 
 pub fn look(plan: &Plan, readings: &[Reading]) -> Look {
+    if let Some(capacities) = Capacities::new(plan, readings) {
+        return of_capacity(plan, &capacities);
+    }
     let blocks = Blocks::new(plan, readings);
     let blocks_complete = blocks.complete;
     let target = libm::log1p(plan.rules.target);
@@ -87,10 +91,6 @@ pub fn look(plan: &Plan, readings: &[Reading]) -> Look {
             });
         }
     }
-    let next_look = |blocks: u32| {
-        let looks = &plan.rules.looks;
-        looks.iter().copied().find(|&look| look >= blocks).or(looks.last().copied())
-    };
     Look {
         blocks_complete,
         cells,
@@ -99,7 +99,40 @@ pub fn look(plan: &Plan, readings: &[Reading]) -> Look {
             Rule::Verdict => decided,
         },
         due: plan.rules.looks.contains(&blocks_complete),
-        blocks_needed: needed.filter(|_| primary > 0 || until == Rule::Verdict).and_then(next_look),
+        blocks_needed: needed
+            .filter(|_| primary > 0 || until == Rule::Verdict)
+            .and_then(|blocks| next_look(plan, blocks)),
+    }
+}
+
+fn next_look(plan: &Plan, blocks: u32) -> Option<u32> {
+    let looks = &plan.rules.looks;
+    looks.iter().copied().find(|&look| look >= blocks).or(looks.last().copied())
+}
+
+/// The look of a load curve with an objective, which is decided by the capacity there alone.
+fn of_capacity(plan: &Plan, capacities: &Capacities<'_>) -> Look {
+    let others = (0..plan.arms.len()).filter(|&arm| arm != plan.reference_index());
+    let looks: Vec<CapacityLook> = others.map(|arm| capacities.look(arm)).collect();
+    let complete = capacities.complete();
+    let needed = looks.iter().try_fold(complete, |most, look| Some(look.blocks_needed?.max(most)));
+    Look {
+        blocks_complete: complete,
+        satisfied: !looks.is_empty() && looks.iter().all(|look| look.is_satisfied),
+        due: plan.rules.looks.contains(&complete),
+        blocks_needed: needed.and_then(|blocks| next_look(plan, blocks)),
+        cells: looks.into_iter().map(cell).collect(),
+    }
+}
+
+fn cell(CapacityLook { effect, half_width, .. }: CapacityLook) -> LookCell {
+    LookCell {
+        row: effect.suite,
+        arm: effect.arm,
+        ratio: effect.ratio,
+        low: effect.low,
+        high: effect.high,
+        half_width: half_width.map(libm::expm1),
     }
 }
 
@@ -125,14 +158,4 @@ fn sequence_of(plan: &Plan, comparisons: &[Differences], arm: usize) -> (bool, O
     let said = ends.map(|ends| sequence::verdict(ends, margin));
     let is_decided = said.is_some_and(|said| said != Verdict::Inconclusive);
     (is_decided, if is_decided { Some(0) } else { needed })
-}
-
-/// Blocks after which the interval will be that narrow, if the spread stays what it is.
-fn blocks_for(plan: &Plan, deviation: f64, target: f64) -> u32 {
-    let is_narrow = |blocks: u32| {
-        let critical = student::critical(confidence::CONFIDENCE, f64::from(blocks - 1));
-        let widening = widening(plan, blocks as usize);
-        widening * critical * deviation / libm::sqrt(f64::from(blocks)) <= target
-    };
-    stopping::fewest_blocks(is_narrow).unwrap_or(stopping::FORECAST_MAX)
 }

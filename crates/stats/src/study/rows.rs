@@ -3,7 +3,7 @@
 use super::blocks::{Attempt, Blocks, Cell};
 use crate::confidence;
 use crate::paired::Paired;
-use crate::{paired, sequence, stopping, verdict};
+use crate::{paired, sequence, stopping, student, verdict};
 use coretwin_base::origin::Origin;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::plan::{Comparison, Plan, PlanArm, PlanRow, Protocol, Rule, Scale};
@@ -157,6 +157,16 @@ pub(crate) fn widening(plan: &Plan, blocks: usize) -> f64 {
         Protocol::Modern => stopping::widening(&plan.rules.looks, blocks),
         Protocol::Fixed | Protocol::Quick | Protocol::Article2003 => 1.0,
     }
+}
+
+/// Blocks after which the interval will be that narrow, if the spread stays what it is.
+pub(crate) fn blocks_for(plan: &Plan, deviation: f64, target: f64) -> u32 {
+    let is_narrow = |blocks: u32| {
+        let critical = student::critical(confidence::CONFIDENCE, f64::from(blocks - 1));
+        let widening = widening(plan, blocks as usize);
+        widening * critical * deviation / libm::sqrt(f64::from(blocks)) <= target
+    };
+    stopping::fewest_blocks(is_narrow).unwrap_or(stopping::FORECAST_MAX)
 }
 
 /// From the scale of the analysis to what is shown: a ratio, or the row's unit.

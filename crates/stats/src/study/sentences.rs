@@ -10,7 +10,7 @@ use coretwin_base::origin::Origin;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::plan::{Comparison, CopyRule, Plan, PlanArm, Protocol, Rule, Scale};
 use coretwin_base::study::summary::{
-    Interaction, RowEffect, StoppedBecause, SuiteEffect, Summary, Verdict,
+    Capacity, Interaction, RowEffect, StoppedBecause, SuiteEffect, Summary, Verdict,
 };
 
 const NO_SMT: &str = "this says nothing of SMT in hardware, so there is no verdict";
@@ -27,6 +27,17 @@ pub(super) fn write(plan: &Plan, summary: &Summary) -> Vec<String> {
             Answer { plan, summary, arm, reference, result }.text()
         })
         .collect()
+}
+
+/// `8120 (7900 to 8300)`, `at least 9000`, `an unknown number of`.
+fn rate(found: &Capacity) -> String {
+    match (found.rate, found.rate_low, found.rate_high) {
+        (Some(rate), Some(low), Some(high)) => format!("{rate:.0} ({low:.0} to {high:.0})"),
+        (Some(rate), ..) => format!("{rate:.0}"),
+        (None, Some(low), _) => format!("at least {low:.0}"),
+        (None, None, Some(high)) => format!("at most {high:.0}"),
+        (None, None, None) => "an unknown number of".to_owned(),
+    }
 }
 
 /// What a change of command does in an arm beside what it does in the reference's, a sentence each.
@@ -74,13 +85,18 @@ struct Answer<'a> {
 impl Answer<'_> {
     fn text(&self) -> String {
         let Some(effect) = self.result.effect else {
+            if let Some(found) = self.result.capacity.as_ref().filter(|found| found.blocks > 0) {
+                return self.undecided_capacity(found);
+            }
             let (arm, reference) = (&self.arm.label, &self.reference.label);
             return format!(
                 "No result for {arm} against {reference}: no block has values of both that count; \
                  the warnings say what failed or disturbed them."
             );
         };
+        let on_capacity = self.result.capacity.as_ref().map(|found| self.on_capacity(found));
         let mut text = match (self.result.verdict, self.result.interval) {
+            _ if on_capacity.is_some() => on_capacity.unwrap_or_default(),
             _ if self.summary.origin != Origin::Measured => self.unmeasured(effect),
             (Some(verdict), Some(interval)) => self.decided(effect, verdict, interval),
             _ => self.undecided(effect),
@@ -97,6 +113,58 @@ impl Answer<'_> {
             });
         }
         text
+    }
+
+    /// What each arm carries at the objective, with the verdict on it.
+    fn on_capacity(&self, found: &Capacity) -> String {
+        let Self { arm, reference, .. } = self;
+        let times = self.result.times().unwrap_or_default();
+        let action = match self.result.verdict {
+            Some(verdict) => format!("{} ({}): ", self.action(verdict), self.result.word),
+            None => format!("{}: ", self.result.word),
+        };
+        let blocks = counted(found.blocks.into(), "block");
+        let interval = match self.result.interval {
+            Some((low, high)) => format!(
+                " ({} {low:.2} to {high:.2}, {blocks})",
+                confidence::interval_of(self.summary.rule)
+            ),
+            None => format!(" ({blocks})"),
+        };
+        let own = self.summary.load.iter().find(|found| found.arm == reference.label);
+        let rates = [Some(found), own].map(|found| found.map_or_else(String::new, rate));
+        let bounds = match found.bounds + own.map_or(0, |own| own.bounds) {
+            0 => String::new(),
+            _ => {
+                " Where every rate of the curve keeps the objective, or none does, only a bound is \
+                  known."
+                    .to_owned()
+            }
+        };
+        format!(
+            "{action}{} carries {times} the requests of {} at {}{interval}: {} a second against {}.{bounds}",
+            arm.label,
+            reference.label,
+            found.slo.words(),
+            rates[0],
+            rates[1],
+        )
+    }
+
+    /// Neither arm's curve reaches the objective from both sides.
+    fn undecided_capacity(&self, found: &Capacity) -> String {
+        let Self { arm, reference, .. } = self;
+        let own = self.summary.load.iter().find(|found| found.arm == reference.label);
+        let rates = [Some(found), own].map(|found| found.map_or_else(String::new, rate));
+        format!(
+            "No result at {}: {} carries {} requests a second and {} {}, so their ratio is unknown. \
+             Choose rates below and above, like --load-curve auto.",
+            found.slo.words(),
+            arm.label,
+            rates[0],
+            reference.label,
+            rates[1],
+        )
     }
 
     fn decided(&self, effect: f64, verdict: Verdict, interval: (f64, f64)) -> String {

@@ -17,6 +17,7 @@ mod fleet;
 mod fleet_change;
 mod forecast;
 mod interaction;
+mod load;
 mod noise;
 mod protection;
 mod screening;

@@ -56,6 +56,7 @@ pub(crate) fn plan(rows: &[PlanRow]) -> Plan {
         rows: rows.to_vec(),
         command: None,
         cputime: None,
+        load: None,
         simulation: None,
         seed: 1,
         orders: Vec::new(),

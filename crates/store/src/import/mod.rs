@@ -140,6 +140,7 @@ fn plan(program: &str, arms: &[&str], rows: &[&Series], blocks: u32) -> Plan {
         rows: rows.iter().map(row).collect(),
         command: None,
         cputime: None,
+        load: None,
         simulation: None,
         seed: 0,
         orders: Vec::new(),

@@ -116,6 +116,7 @@ mod tests {
             min_time_s: 0.0,
             timeout_s: 10.0,
             folder: None,
+            load: None,
         }
     }
 

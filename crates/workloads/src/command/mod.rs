@@ -14,6 +14,7 @@
 
 mod check;
 mod extract;
+mod load;
 
 use crate::Error;
 use crate::error::signal_name;
@@ -25,10 +26,11 @@ use coretwin_base::caps;
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::study::command::{CommandSpec, MetricSpec, ServerSpec};
 use extract::Extractor;
+pub use load::check as check_load;
 use rustix::process::Signal;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 pub const NAME: &str = "command";
 /// The roles a placement can separate, where there is a server.
@@ -48,6 +50,7 @@ const CLEANUP_S: f64 = 30.0;
 #[must_use]
 pub fn value(spec: &CommandSpec, rate: bool) -> (String, Better) {
     match primary(spec) {
+        _ if spec.load.is_some() => (load::UNIT.to_owned(), Better::Lower),
         Some((_, metric)) => (metric.unit.clone(), metric.better),
         None if rate => ("runs/s".to_owned(), Better::Higher),
         None => ("s".to_owned(), Better::Lower),
@@ -84,25 +87,40 @@ struct Runs {
     metrics: Vec<f64>,
 }
 
+impl Runs {
+    fn means(&self) -> Vec<f64> {
+        self.metrics.iter().map(|sum| sum / f64::from(self.repetitions)).collect()
+    }
+}
+
 impl Reading<'_> {
     fn prepare_and_measure(&mut self) -> Ran {
         if let Some(line) = &self.spec.prepare {
             self.shell("the preparation", line)?;
         }
+        let began = SystemTime::now();
         let server =
             self.spec.server.as_ref().map(|server| self.start_server(server)).transpose()?;
         let runs = self.repeat(server)?;
         if let Some(server) = server {
             self.end_server(server)?;
         }
-        Ok(self.measured(&runs))
+        let mut measured = self.measured(&runs);
+        if let Some(load) = &self.spec.load {
+            let mut told = load::read(self.spec, load, &runs.means(), (began, runs.elapsed_s))?;
+            let ended = server.and_then(|server| self.supervisor.task(server));
+            told.server_cpu_s = ended.map(|task| task.usage.user_s + task.usage.system_s);
+            measured.value = load::value(&told);
+            measured.latency = Some(told);
+        }
+        Ok(measured)
     }
 
     fn measured(&self, runs: &Runs) -> Outcome {
         let (spec, copies) = (self.spec, self.job.copies.max(1));
         let repetitions = f64::from(runs.repetitions);
+        let means = runs.means();
         let done = u64::from(runs.repetitions) * u64::from(copies);
-        let means: Vec<f64> = runs.metrics.iter().map(|sum| sum / repetitions).collect();
         let wall_s = runs.elapsed_s / repetitions;
         let (unit, better) = value(spec, self.job.rate);
         let value = match primary(spec).and_then(|(index, _)| means.get(index).copied()) {

@@ -1,6 +1,6 @@
 //! Options of `coretwin study`, and what they ask for.
 
-use super::variants;
+use super::{load, variants};
 use crate::exit::usage;
 use crate::metric;
 use crate::options::{Limit, drawn_seed, limit, placement, share};
@@ -9,7 +9,8 @@ use anyhow::Result;
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::parameters::WorkloadSpec;
 use coretwin_base::study::arm::{ArmSpec, ArmState, KERNEL};
-use coretwin_base::study::command::{CommandSpec, MetricSpec, ServerSpec};
+use coretwin_base::study::command::{CommandSpec, LoadSpec, MetricSpec, ServerSpec};
+use coretwin_base::study::load::Objective;
 use coretwin_base::study::plan::{DISTURBED_SHARE_MAX, Protocol, Rule, Variant};
 use coretwin_base::study::summary::Verdict;
 use coretwin_base::suggest::unknown;
@@ -35,6 +36,8 @@ Examples:
   coretwin study --switch -- ./mycmd -t {threads}       SMT really off and on, as root; put back after
   coretwin study chat --arm on@kernel --arm on@core-queue      the kernel's scheduler against ours
   coretwin study --variant old='./old {size}' --variant new='./new {size}' -L size 1,4
+  coretwin study service --load-curve 10%..90% --slo p99=10ms      what it carries at an objective
+  coretwin study --server ./srv --load './gen -r {rate} > lat' --latencies lat --load-curve auto
   coretwin study --arm boot:nosmt --arm boot:smt -- ./mycmd      the same by booting, one boot a visit
   coretwin study article --machine xeon-mp-foster       the article's study on its machine, simulated
   coretwin study chat --machine zen4-2x96 --arm on@fair --arm on@core-queue
@@ -126,6 +129,35 @@ pub(crate) struct Args {
     /// How long the server may take to become ready
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration, help_heading = "Your command")]
     ready_timeout: Duration,
+    /// A shell line that offers the server {rate} requests a second
+    #[arg(long, value_name = "CMD", requires = "load_curve", conflicts_with_all = ["command", "variants", "workloads"], help_heading = "A service under load")]
+    load: Option<String>,
+    /// File of latencies that the load writes, one a line, like 1.2ms (default: read from its output,
+    /// by --metric: mean, p50, p95, p99, p99.9 and throughput)
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "load_curve",
+        conflicts_with = "workloads",
+        help_heading = "A service under load"
+    )]
+    latencies: Option<String>,
+    /// Unit of numbers without one in that file: ns, us, ms or s
+    #[arg(
+        long,
+        value_name = "UNIT",
+        default_value = "s",
+        requires = "latencies",
+        help_heading = "A service under load"
+    )]
+    latency_unit: String,
+    /// Offer these rates in every arm, as shares of what the reference carries, or a second: 10%..90%
+    /// (five of them), 10%..90%:9, 30%,60%,90%, 500/s..2500/s, or auto (10 to 150 %)
+    #[arg(long, value_name = "RATES", value_parser = load::curve, conflicts_with_all = ["variants", "protocol"], help_heading = "A service under load")]
+    load_curve: Option<load::Curve>,
+    /// Compare the highest rate that keeps this, like p99=10ms; p50, p95, p99 or p99.9
+    #[arg(long, value_name = "OBJECTIVE", value_parser = Objective::parse, requires = "load_curve", help_heading = "A service under load")]
+    slo: Option<Objective>,
     /// Shell line run once, before everything
     #[arg(long, value_name = "CMD", help_heading = "Your command")]
     setup: Option<String>,
@@ -194,7 +226,7 @@ pub(crate) struct Args {
     /// Go on with the study in this folder, by its own plan; only --budget can be given anew
     #[arg(long, value_name = "DIR", conflicts_with_all = ["workloads", "command", "arms",
         "placement", "machine", "fit", "variants", "aa", "parameter_list", "parameter_scan", "shell",
-        "warmup", "threads", "copies", "metrics", "primary", "server", "ready",
+        "warmup", "load", "latencies", "load_curve", "slo", "threads", "copies", "metrics", "primary", "server", "ready",
         "ready_timeout", "setup", "prepare", "cleanup", "min_time", "timeout", "blocks", "target",
         "until", "margin", "quick", "protocol", "no_warmup", "steal_limit", "others_limit", "seed",
         "dry_run", "switch", "repeats", "settle"], help_heading = "Results")]
@@ -268,6 +300,7 @@ impl Args {
     pub(crate) fn is_bare(&self) -> bool {
         self.workloads.is_empty()
             && self.command.is_empty()
+            && self.load.is_none()
             && self.variants.is_empty()
             && self.resume.is_none()
             && self.file.is_none()
@@ -295,6 +328,8 @@ impl Args {
             "--aa: a simulated machine runs equal arms alike, so there is nothing to control"
         } else if self.until() == Rule::Verdict {
             "--until verdict needs a measurement; a simulated study has predictions"
+        } else if self.load_curve.is_some() {
+            "--load-curve: no simulated machine has a model of a service"
         } else if !self.fail_on.is_empty() {
             "--fail-on asks for verdicts, which need a measurement; a simulated study has predictions"
         } else {
@@ -324,6 +359,8 @@ impl Args {
             "--protocol 2003 has no intervals, so machines could not be put together"
         } else if self.until() == Rule::Verdict {
             "--until verdict stops where an effect looks large, so machines could not be put together"
+        } else if self.load_curve.is_some() {
+            "--load-curve: shares of saturation differ from machine to machine; study them one by one"
         } else if !self.variants.is_empty() || self.aa {
             "--variant and --aa: a fleet compares arms; compare commands machine by machine"
         } else if self.file.is_some() || self.write.is_some() {
@@ -371,6 +408,7 @@ impl Args {
             repeats: self.repeats,
             steal_share_max: self.steal_limit.0,
             others_share_max: self.others_limit.0,
+            load: self.load_curve.clone().map(|curve| curve.request(self.slo)),
         })
     }
 
@@ -406,7 +444,7 @@ impl Args {
             variants::parameters(lists, scans, self.parameter_step_size.as_deref())?;
         let shell = self.shell.as_deref();
         let variants = variants::resolve(&self.variants, shell, &mut parameters)?;
-        if self.command.is_empty() && variants.is_empty() {
+        if self.command.is_empty() && self.load.is_none() && variants.is_empty() {
             let has_own = self.threads.is_some() || self.copies.is_some();
             if has_own || !self.metrics.is_empty() || !parameters.is_empty() {
                 let why = "--threads, --copies, --metric, -L and -P are for your own command; give it \
@@ -424,6 +462,9 @@ impl Args {
             return Err(usage(why));
         }
         let spec = self.command_spec(variants.first())?;
+        let shares = self.load_curve.as_ref().is_some_and(load::Curve::has_shares);
+        let percentile = self.slo.map(Objective::percentile);
+        coretwin_workloads::command::check_load(&spec, shares, percentile).map_err(usage)?;
         for argv in [&spec.argv].into_iter().chain(variants.iter().map(|one| &one.argv)) {
             let of_one = CommandSpec { argv: argv.clone(), ..spec.clone() };
             coretwin_workloads::command::check(&of_one).map_err(usage)?;
@@ -454,7 +495,11 @@ impl Args {
         }
         let folder = crate::host::working_folder()?;
         Ok(CommandSpec {
-            argv: first.map_or(&self.command, |variant| &variant.argv).clone(),
+            argv: match (first, &self.load) {
+                (Some(variant), _) => variant.argv.clone(),
+                (None, Some(line)) => vec!["/bin/sh".into(), "-c".into(), line.clone()],
+                (None, None) => self.command.clone(),
+            },
             metrics,
             server: self.server.clone().map(|command| ServerSpec {
                 command,
@@ -467,6 +512,13 @@ impl Args {
             min_time_s: self.min_time.as_secs_f64(),
             timeout_s: self.timeout.as_secs_f64(),
             folder,
+            load: self.load_curve.is_some().then(|| {
+                Box::new(LoadSpec {
+                    latencies: self.latencies.clone(),
+                    unit: self.latency_unit.clone(),
+                    rate: None,
+                })
+            }),
         })
     }
 }

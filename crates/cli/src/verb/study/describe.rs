@@ -3,7 +3,9 @@
 use crate::out;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::command::{CommandSpec, FILLED_IN};
-use coretwin_base::study::plan::{Comparison, CopyRule, Plan, PlanArm, PlanRow, Protocol, Rule};
+use coretwin_base::study::plan::{
+    Comparison, CopyRule, LoadPlan, Plan, PlanArm, PlanRow, Protocol, Rule,
+};
 use coretwin_base::suggest::nearest;
 use coretwin_base::units::human_seconds;
 use coretwin_lab::estimate;
@@ -116,6 +118,9 @@ pub(super) fn describe(plan: &Plan) -> String {
         }
         text.push('\n');
     }
+    if let Some(load) = &plan.load {
+        text += &load_curve(plan, load);
+    }
     for warning in plan.warnings.iter().filter(|warning| warning.kind == "left-out") {
         text += &format!("\nNot run      {}; {}\n", warning.text, warning.remedy);
     }
@@ -135,6 +140,27 @@ pub(super) fn describe(plan: &Plan) -> String {
         "Machine      nothing on it is changed; affinity only\n".to_owned()
     };
     text
+}
+
+fn load_curve(plan: &Plan, load: &LoadPlan) -> String {
+    let mut text = String::new();
+    if let Some(row) = &load.saturation {
+        let reference = &plan.reference_arm;
+        let how = match load.raised {
+            true => "the rate is raised in each arm until it is too much".to_owned(),
+            false => format!("{} runs of {} in each arm", load.blocks, row.workload),
+        };
+        text += &format!("Saturation   first {how}; shares are of what {reference} carries\n");
+    }
+    match load.slo {
+        Some(slo) => {
+            text + &format!(
+                "Objective    {}: the highest rate that keeps it is compared\n",
+                slo.words()
+            )
+        }
+        None => text + "Objective    none: latencies are compared, rate by rate\n",
+    }
 }
 
 fn arm_line(arm: &PlanArm) -> String {
