@@ -58,7 +58,7 @@ try_package() {
     for file in share/man/man1/coretwin.1.gz share/man/man1/coretwin-study.1.gz \
         share/man/man1/coretwin-simulate-core.1.gz share/bash-completion/completions/coretwin \
         share/zsh/vendor-completions/_coretwin share/fish/vendor_completions.d/coretwin.fish \
-        lib/systemd/system/coretwin-top.service share/doc/coretwin/copyright; do
+        lib/systemd/system/coretwin-top.service lib/systemd/system/coretwin-record.service share/doc/coretwin/copyright; do
         # minbase leaves out man pages and documents where the machine's dpkg is told so; the package has them.
         dpkg-deb --fsys-tarfile "$package" | tar -xO "./usr/$file" | head -c 1 | grep -q . ||
             { echo "chroot: $file is missing or empty"; exit 1; }

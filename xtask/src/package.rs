@@ -18,6 +18,7 @@ const BEFORE_REMOVAL: &str = "packaging/prerm";
 /// Files of the clone, where they go, and their modes.
 const FILES: &[(&str, &str, u32)] = &[
     ("packaging/coretwin-top.service", "lib/systemd/system/coretwin-top.service", 0o644),
+    ("packaging/coretwin-record.service", "lib/systemd/system/coretwin-record.service", 0o644),
     ("packaging/grafana-dashboard.json", "share/coretwin/grafana-dashboard.json", 0o644),
     ("packaging/copyright", "share/doc/coretwin/copyright", 0o644),
     ("LICENSE-MIT", "share/doc/coretwin/LICENSE-MIT", 0o644),

@@ -18,6 +18,8 @@ pub mod ebpf;
 pub mod method;
 pub mod model;
 pub mod probe;
+pub mod recording;
+pub mod replay;
 mod roster;
 pub mod sampled;
 pub mod summary;

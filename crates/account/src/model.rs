@@ -105,7 +105,7 @@ fn scaled(span: Span, by: f64) -> Span {
 
 /// `Σ t_k·w_k`, and the least and the most it can be with every `t_k` in its range and all of them
 /// together as long as they are: time that is free to choose goes where it weighs least, or most.
-fn weighed(times: &[Span], weights: &[Span], total_s: f64) -> Span {
+pub(crate) fn weighed(times: &[Span], weights: &[Span], total_s: f64) -> Span {
     let extreme = |weight: fn(&Span) -> f64, sign: f64| {
         let mut order: Vec<usize> = (0..times.len().min(weights.len())).collect();
         order.sort_by(|a, b| {

@@ -5,6 +5,8 @@
 
 pub mod cputime;
 pub mod probe;
+pub mod recording;
+pub mod replay;
 pub mod siblings;
 pub mod summary;
 pub mod window;

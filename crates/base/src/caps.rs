@@ -36,6 +36,8 @@ caps! {
         "and of `members.jsonl` and `cells.jsonl`; read line by line: what is held is the readings";
     RECORD, "a record", 64 * MIB,
         "`plan.json`, `environment.json`, `summary.json`, `cputime.json`, `fleet.json`, `sweep.json`, and whatever a bundle has beside its journal: held whole while it is read";
+    RECORDING, "a recording", 64 * MIB,
+        "of `account --record`, which ends there: a month of 64 CPUs and 50 groups; read line by line";
     MANIFEST, "a manifest", MIB,
         "of a bundle: a few names and digests";
     BUNDLE, "a bundle", GIB,

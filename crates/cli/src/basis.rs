@@ -21,10 +21,10 @@ pub(crate) struct Basis {
     /// CPUs that share a core, like 0+1,2+3 [default: the kernel's word, else that of a probe]
     #[arg(long, value_name = "MAP")]
     pub(crate) siblings: Option<String>,
-    /// Throughput of a core with all siblings busy over one busy, like 1.3 or 1.3:1.2-1.4
+    /// Throughput of a core with all siblings busy over one busy, like 1.3, 1.2..1.4 or 1.3:1.2-1.4
     #[arg(long = "yield", value_name = "S", value_parser = |text: &str| Known::parse(text, "yield"))]
     pub(crate) core_yield: Option<Known>,
-    /// Time of a task beside busy siblings over its time alone, like 1.5 or 1.5:1.4-1.6
+    /// Time of a task beside busy siblings over its time alone, like 1.5, 1.4..1.6 or 1.5:1.4-1.6
     #[arg(long, value_name = "R", value_parser = |text: &str| Known::parse(text, "slowdown"))]
     pub(crate) slowdown: Option<Known>,
     /// Take both from what cputime measured for this work [default: the last it measured]
@@ -55,7 +55,12 @@ impl Basis {
 
     /// Yield and slowdown of every kind of core: those given, those measured here, or the default.
     pub(crate) fn valuation(&self, topology: &Topology, threads: usize) -> Result<Valuation> {
-        let measured = self.measured(topology)?;
+        self.valuation_of(topology.cpuinfo.model_name.as_deref(), threads)
+    }
+
+    /// The same for cores of a processor that need not be this machine's.
+    pub(crate) fn valuation_of(&self, model: Option<&str>, threads: usize) -> Result<Valuation> {
+        let measured = self.measured(model)?;
         let measured = measured.as_ref().map(Known::of_measurement);
         let (core_yield, slowdown) = match (&self.core_yield, &self.slowdown, measured) {
             // Given ones are not mixed with those of some other work.
@@ -66,7 +71,7 @@ impl Basis {
     }
 
     /// What `cputime` measured on this processor last, of the work that is asked for.
-    fn measured(&self, topology: &Topology) -> Result<Option<MeasuredFactors>> {
+    fn measured(&self, model: Option<&str>) -> Result<Option<MeasuredFactors>> {
         let mut known = match coretwin_store::factors::read(&host::state(&Root::system())) {
             // They were not asked for: without them there is the default, which says what it is.
             Err(error) if self.factors.is_none() => {
@@ -75,7 +80,6 @@ impl Basis {
             }
             known => known?,
         };
-        let model = topology.cpuinfo.model_name.as_deref();
         known.retain(|line| line.cpus.relation.is_smt() && Some(line.cpu_model.as_str()) == model);
         let Some(work) = &self.factors else { return Ok(known.pop()) };
         let works: Vec<String> = known.iter().map(|line| format!("'{}'", line.work)).collect();

@@ -152,6 +152,7 @@ const FILES: &[(&str, &[&str], Expect)] = &[
     ("a.json", &["compare", "a.json", "good.json"], Expect::Refused(&caps::IMPORT)),
     ("a.xml", &["compare", "a.xml", "good.json"], Expect::Refused(&caps::IMPORT)),
     ("t.csv", &["audit", "t.csv"], Expect::Refused(&caps::TABLE)),
+    ("a.rec", &["account", "--replay", "a.rec", "--smt", "off"], Expect::Refused(&caps::RECORDING)),
     (
         "./p.toml",
         &["simulate", "core", "--preset=./p.toml", "--thread=gzip"],

@@ -38,5 +38,6 @@ mod stat_line;
 pub mod tasks;
 pub mod topology;
 pub mod user;
+pub mod waits;
 
 pub use error::Error;

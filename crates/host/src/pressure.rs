@@ -41,6 +41,15 @@ fn average_10(text: &str, kind: &str) -> Option<f64> {
     (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
 }
 
+/// Since boot, or since a group was made: how long some task waited for a CPU, from a file
+/// `proc/pressure/cpu` or `cpu.pressure`, in seconds.
+pub fn cpu_waited_s(root: &Root, file: &str) -> Option<f64> {
+    let text = root.fact(file)?;
+    let line = text.lines().find(|line| line.split(' ').next() == Some("some"))?;
+    let word = line.split(' ').find_map(|word| word.strip_prefix("total="))?;
+    Some(word.parse::<u64>().ok()? as f64 / 1e6)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +69,8 @@ mod tests {
             ..Pressure::default()
         };
         assert_eq!(read(&root), Some(expected));
+        assert_eq!(cpu_waited_s(&root, "proc/pressure/cpu"), Some(0.012_345));
+        assert_eq!(cpu_waited_s(&root, "proc/pressure/memory"), None);
     }
 
     proptest! {

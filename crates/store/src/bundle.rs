@@ -85,7 +85,7 @@ impl Bundle {
     pub fn journal(&self, plan: &Plan) -> Result<(Journal, Read), Error> {
         let path = self.path(JOURNAL);
         let (journal, read) = Journal::open(&path)?;
-        disk::give(&journal.file, self.owner)
+        disk::give(journal.file(), self.owner)
             .map_err(|source| Error::io("give away", &path, source))?;
         Ok((journal, read.of_plan(plan, &path)?))
     }

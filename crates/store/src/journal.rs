@@ -4,17 +4,14 @@
 //! it and a resumed study cuts it off before it goes on, because the run it belonged to was never
 //! finished.
 
-use crate::disk::{self, Disk};
+use crate::appended::Appended;
 use crate::error::Error;
 use crate::line::{Extent, seal};
 use crate::scan::{Read, read_all};
 use coretwin_base::caps;
 use coretwin_base::study::reading::Reading;
-use rustix::fs::{FlockOperation, OFlags, flock};
-use std::fs::{File, OpenOptions};
-use std::io::{Seek, SeekFrom};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::path::Path;
 
 /// Errors: if the file cannot be read, or a line other than a torn last one is not a reading, or the
 /// sequence numbers show that lines are missing or doubled.
@@ -26,109 +23,44 @@ pub(crate) fn read_journal(path: &Path, extent: Extent) -> Result<Read, Error> {
 /// A journal open for appending; locked against a second writer.
 #[derive(Debug)]
 pub struct Journal {
-    path: PathBuf,
-    pub(crate) file: File,
-    disk: Disk,
-    /// End of the last whole line.
-    end: u64,
+    appended: Appended,
     /// Whether lines get a checksum: a journal of an older version without checksums continues without.
     sealed: bool,
-    /// About how many bytes are still to come, for the message when space runs out.
-    expected_bytes: u64,
 }
 
 impl Journal {
     /// Opens a journal for appending, making it if it is not there, and gives what it holds. A torn
-    /// last line is cut off. A link is not followed, and a file of two names refused: a study under
-    /// sudo would write where it leads. Errors: if it cannot be opened, another process writes to it,
-    /// or it does not read.
+    /// last line is cut off. Errors: if it cannot be opened ([`Appended::open`]), or does not read.
     pub fn open(path: &Path) -> Result<(Self, Read), Error> {
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
-            .open(path)
-            .and_then(|file| disk::one_name(&file).map(|()| file))
-            .map_err(|source| Error::io("open", path, source))?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| Error::Busy { path: path.to_owned() })?;
-        let read = read_all(path, &file, Extent::Whole)?;
-        let unreadable = |source| Error::io("read", path, source);
-        let length = file.stream_position().map_err(unreadable)?;
-        let end = length.saturating_sub(read.torn_bytes as u64);
-        let mut last = *b"\n";
-        if end > 0 {
-            file.read_exact_at(&mut last, end - 1).map_err(unreadable)?;
-        }
-        file.set_len(end).map_err(|source| Error::io("cut", path, source))?;
-        file.seek(SeekFrom::Start(end)).map_err(|source| Error::io("seek in", path, source))?;
-        let (path, disk) = (path.to_owned(), Disk::default());
-        let sealed = !read.is_unchecked();
-        let mut journal = Self { path, file, disk, end, sealed, expected_bytes: 4096 };
-        if last != *b"\n" {
-            journal.write(b"\n")?;
-        }
-        Ok((journal, read))
+        let mut appended = Appended::open(path)?;
+        let read = read_all(path, &appended.file, Extent::Whole)?;
+        appended.go_on(read.torn_bytes as u64)?;
+        Ok((Self { appended, sealed: !read.is_unchecked() }, read))
     }
 
     /// Tells about how many more readings are to come, for the message when space runs out.
     pub fn expect(&mut self, readings: u64) {
         // A line of a chat reading is about 900 bytes; the derived files are of that order too.
-        self.expected_bytes = readings.saturating_mul(2_048).max(4_096);
+        self.appended.expected_bytes = readings.saturating_mul(2_048).max(4_096);
     }
 
     /// Errors: [`Error::NoSpace`] when the file system is full, [`Error::Io`] otherwise; the journal
     /// then ends with the last reading that fitted whole.
     pub fn append(&mut self, reading: &Reading) -> Result<(), Error> {
         let mut line = serde_json::to_vec(reading)
-            .map_err(|error| Error::io("write", &self.path, error.into()))?;
+            .map_err(|error| Error::io("write", &self.appended.path, error.into()))?;
         if self.sealed {
             seal(&mut line);
         }
-        // What would not be read again is not written.
-        for (cap, bytes) in [(&caps::LINE, 0), (&caps::JOURNAL, self.end + 1)] {
-            if bytes + line.len() as u64 > cap.bytes {
-                return Err(Error::io("write", &self.path, cap.exceeded()));
-            }
-        }
-        line.push(b'\n');
-        self.write(&line)
-    }
-
-    /// Refuses to go on where the file has lost its name: what is appended would be lost with it.
-    fn is_there(&self) -> Result<(), Error> {
-        let id = |of: std::fs::Metadata| (of.dev(), of.ino());
-        let named = std::fs::symlink_metadata(&self.path).map(id).ok();
-        if named.is_some() && named == self.file.metadata().map(id).ok() {
-            return Ok(());
-        }
-        let why = "it was removed or replaced while it was written, and its readings are lost";
-        Err(Error::io("append to", &self.path, std::io::Error::other(why)))
-    }
-
-    fn write(&mut self, line: &[u8]) -> Result<(), Error> {
-        self.is_there()?;
-        match self.disk.write_all(&self.file, line) {
-            Ok(()) => {
-                self.end += line.len() as u64;
-                Ok(())
-            }
-            Err(source) => {
-                // Best effort: if even this fails, readers still tolerate the torn line.
-                let _ = self.disk.cut(&self.file, self.end);
-                let _ = self.file.seek(SeekFrom::Start(self.end));
-                Err(Error::writing(&self.path, self.expected_bytes, source))
-            }
-        }
+        self.appended.line(line, &caps::JOURNAL)
     }
 
     pub fn sync(&mut self) -> Result<(), Error> {
-        self.is_there()?;
-        self.disk
-            .sync(&self.file)
-            .map_err(|source| Error::writing(&self.path, self.expected_bytes, source))
+        self.appended.sync()
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.appended.file
     }
 }
 
@@ -139,6 +71,7 @@ mod tests {
     use coretwin_base::machine::placement::Placement;
     use coretwin_base::schema;
     use coretwin_base::study::reading::{Better, Phase, Status};
+    use std::path::PathBuf;
     use std::sync::Arc;
 
     fn reading(seq: u64) -> Reading {
@@ -308,7 +241,7 @@ mod tests {
                 // One more where the line was whole, the failure came after it, and it could not be cut off.
                 assert!(found == kept || found == kept + 1, "seed {seed}: {found} of {kept}");
                 kept = found;
-                journal.disk.faults = Some(Faults::new(seed * 1000 + broken_off));
+                journal.appended.disk.faults = Some(Faults::new(seed * 1000 + broken_off));
                 while kept < 8 && journal.append(&reading(kept)).is_ok() {
                     kept += 1;
                     if journal.sync().is_err() {
@@ -316,7 +249,7 @@ mod tests {
                     }
                 }
                 broken_off += 1;
-                made += journal.disk.faults.map_or(0, |faults| faults.made);
+                made += journal.appended.disk.faults.map_or(0, |faults| faults.made);
             }
             let read = read_journal(&path, Extent::Whole).expect("reads");
             assert!(read.readings.len() as u64 >= kept, "seed {seed}");

@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod appended;
 mod bundle;
 pub mod dataset;
 mod disk;
@@ -21,6 +22,7 @@ mod journal;
 mod line;
 #[cfg(feature = "parquet")]
 mod parquet_file;
+pub mod recording;
 mod scan;
 
 pub use bundle::{Bundle, CPUTIME, ENVIRONMENT, JOURNAL, PLAN, SUMMARY};

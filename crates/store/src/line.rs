@@ -23,6 +23,8 @@ use std::sync::Arc;
 const FIELD: &[u8] = b",\"checksum\":\"";
 const DIGITS: usize = 8;
 const END: &[u8] = b"\"}";
+/// Bytes of the checksum's field and the end.
+pub(crate) const SEAL: usize = FIELD.len() + DIGITS + END.len();
 
 pub(crate) fn seal(object: &mut Vec<u8>) {
     if object.pop_if(|byte| *byte == b'}').is_some() {
@@ -34,7 +36,7 @@ pub(crate) fn seal(object: &mut Vec<u8>) {
 }
 
 /// Whether the checksum of a line is right; `None` if it has none there.
-fn is_right(line: &[u8]) -> Option<bool> {
+pub(crate) fn is_right(line: &[u8]) -> Option<bool> {
     let (rest, digits) = line.strip_suffix(END)?.split_last_chunk::<DIGITS>()?;
     let object = rest.strip_suffix(FIELD)?;
     Some(*digits == *format!("{:08x}", crc32fast::hash(object)).as_bytes())

@@ -267,16 +267,34 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: DECISION, test: "a_study_that_was_stopped_sets_nothing",
     },
     Fault {
-        name: "journal-torn-line-stays", file: "crates/store/src/journal.rs",
-        find: "length.saturating_sub(read.torn_bytes as u64)",
+        name: "journal-torn-line-stays", file: "crates/store/src/appended.rs",
+        find: "length.saturating_sub(torn_bytes)",
         put: "length",
         suite: STORE, test: "journal::tests::a_journal_cut_at_every_byte_of_its_last_two_lines_reads_and_goes_on",
     },
     Fault {
-        name: "journal-through-a-link", file: "crates/store/src/journal.rs",
+        name: "journal-through-a-link", file: "crates/store/src/appended.rs",
         find: ".custom_flags(OFlags::NOFOLLOW.bits().cast_signed())",
         put: ".custom_flags(0)",
         suite: STORE, test: "journal::tests::a_journal_that_is_a_link_is_not_written",
+    },
+    Fault {
+        name: "recording-of-any-file", file: "crates/store/src/recording.rs",
+        find: "if number == 1 && !line.starts_with(",
+        put: "if number == 0 && !line.starts_with(",
+        suite: STORE, test: "recording::tests::what_is_no_recording_is_refused_and_left_as_it_is",
+    },
+    Fault {
+        name: "replay-yield-from-the-middle", file: "crates/account/src/replay/demand.rs",
+        find: "low_s: work.low,",
+        put: "low_s: work.value,",
+        suite: ACCOUNT, test: "replay::tests::the_truth_lies_within",
+    },
+    Fault {
+        name: "replay-waits-forgotten", file: "crates/account/src/replay/demand.rs",
+        find: "running.high.max(work.high) + waited_s",
+        put: "running.high.max(work.high) + 0.0 * waited_s",
+        suite: ACCOUNT, test: "replay::tests::a_day_with_one_full_hour_says_so_in_hours_minutes_and_bounds",
     },
     Fault {
         name: "busy-time-without-system", file: "crates/host/src/observe.rs",

@@ -23,14 +23,14 @@ pub struct Known {
 }
 
 impl Known {
-    /// Reads `1.3`, `1.3:1.2-1.4` or `2=1.4,4=1.6:1.5-1.7`: the number with all siblings busy, or with
+    /// Reads `1.3`, `1.2..1.4`, `1.3:1.2-1.4` or `2=1.4,4=1.6:1.5-1.7`: the number with all siblings busy, or with
     /// k busy, and its range. Errors: [`Error::Factor`] naming what is wrong; `what` says which factor
     /// it is.
     pub fn parse(text: &str, what: &str) -> Result<Self, Error> {
         let bad = |why: String| {
             Error::Factor(format!(
-                "{what} '{text}': {why}; write a number, with its range if it is known, like 1.3 \
-                 or 1.3:1.2-1.4; on cores of more than two CPUs by how many are busy, like \
+                "{what} '{text}': {why}; write a number, with its range if it is known, like 1.3, \
+                 1.2..1.4 or 1.3:1.2-1.4; on cores of more than two CPUs by how many are busy, like \
                  2=1.4,4=1.6"
             ))
         };
@@ -77,6 +77,15 @@ fn span_of(text: &str) -> Result<Span, String> {
         Ok(number) => Err(format!("{number} is not between 0.05 and 64")),
         Err(_) => Err(format!("'{}' is not a number", word.trim())),
     };
+    if let Some((low, high)) = text.split_once("..") {
+        let (low, high) = (number(low)?, number(high)?);
+        let value = f64::midpoint(low, high);
+        return if low <= high {
+            Ok(Span { value, low, high })
+        } else {
+            Err(format!("{low} is above {high}"))
+        };
+    }
     let Some((value, range)) = text.split_once(':') else {
         return number(text).map(Span::exact);
     };

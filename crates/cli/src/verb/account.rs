@@ -1,6 +1,8 @@
 //! `coretwin account`: raw, core-capacity and alone-equivalent CPU time.
 
 mod command;
+mod record;
+mod replay;
 
 use crate::basis::Basis;
 use crate::exit::{DONE, INTERRUPTED};
@@ -14,11 +16,13 @@ use coretwin_account::model::Valuation;
 use coretwin_account::sampled::Effort;
 use coretwin_account::summary::{Findings, summarise};
 use coretwin_account::target::{Target, Watched};
+use coretwin_base::account::replay::ReplaySmt;
 use coretwin_base::account::{AccountSummary, CommandEnd, Siblings};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::topology::Topology;
 use coretwin_host::cgroup;
 use coretwin_host::root::Root;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 const LENGTH: Duration = Duration::from_secs(10);
@@ -31,6 +35,8 @@ Examples:
   coretwin account --cgroup /system.slice/nginx.service
   sudo coretwin account --all --for 10s --json
   coretwin account --siblings 0+1 -- ./mycmd     as if CPUs 0 and 1 shared a core
+  sudo coretwin account --record day.rec         everything, a block a minute, until Ctrl-C
+  coretwin account --replay day.rec --smt off    would that load fit without siblings?
 
 Raw time is what the kernel counts. Of it, shared time ran beside a busy sibling. Capacity is the \
 seconds of a whole core that were used: what a bill wants. Alone-equivalent is how long the same \
@@ -44,7 +50,11 @@ A slip in the options is 2, before anything runs. A signal to coretwin is passed
 of the command, and what was measured is printed.")]
 pub(crate) struct Args {
     /// A command with its arguments, after `--`
-    #[arg(last = true, value_name = "CMD", required_unless_present_any = ["pid", "cgroup", "all"])]
+    #[arg(
+        last = true,
+        value_name = "CMD",
+        required_unless_present_any = ["pid", "cgroup", "all", "record", "replay"]
+    )]
     command: Vec<String>,
     /// A process that runs, with everything that descends from it
     #[arg(long, value_name = "PID", conflicts_with_all = ["command", "cgroup", "all"])]
@@ -55,6 +65,26 @@ pub(crate) struct Args {
     /// Everything that runs on this machine
     #[arg(long, conflicts_with = "command")]
     all: bool,
+    /// Append what runs on this machine to a file, until it is stopped: some 2 MB a day
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "pid", "cgroup", "full", "json"])]
+    record: Option<PathBuf>,
+    /// How long a block of a recording is [default: 1m]
+    #[arg(long, value_name = "TIME", value_parser = crate::basis::length, requires = "record")]
+    every: Option<Duration>,
+    /// Ask a recording whether its load would fit with SMT off, on, or with core scheduling
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "smt",
+        conflicts_with_all = ["command", "pid", "cgroup", "all", "record", "length", "method", "siblings"]
+    )]
+    replay: Option<PathBuf>,
+    /// With --replay: off, on or core-sched (siblings run tasks of one cgroup at a time)
+    #[arg(long, value_name = "STATE", value_parser = replay::state, requires = "replay")]
+    smt: Option<ReplaySmt>,
+    /// With --replay: demand and capacity by day, as a figure
+    #[arg(long, value_name = "FILE.svg", requires = "replay")]
+    svg: Option<PathBuf>,
     /// How long to watch [default: a command to its end, else 10s]; a command goes on after it
     #[arg(long = "for", value_name = "TIME", value_parser = crate::basis::length)]
     length: Option<Duration>,
@@ -85,6 +115,11 @@ const NOT_FOUND: u8 = 127;
 const REFRESH_EVERY: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &Args) -> Result<u8> {
+    match (&args.record, &args.replay, args.smt) {
+        (Some(path), ..) => return record::record(args, path),
+        (None, Some(path), Some(smt)) => return replay::replay(args, path, smt),
+        _ => {}
+    }
     match measure(args) {
         Err(error) if !args.command.is_empty() => {
             exit::tell(&error);

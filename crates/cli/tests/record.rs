@@ -1,0 +1,204 @@
+//! `coretwin account --record` and `--replay` on this machine, whatever it is and however busy.
+
+mod common;
+
+use common::{CORETWIN, coretwin};
+use coretwin_base::account::replay::Replay;
+use coretwin_base::random::Stream;
+use coretwin_store::recording::read;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+const SHORT: [&str; 6] = ["account", "--record", "a.rec", "--every", "200ms", "--method"];
+
+fn recorded(folder: &Path, method: &str, more: &[&str]) {
+    let ran = coretwin(folder, &[&SHORT[..], &[method, "--for", "1100ms"], more].concat());
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    assert!(ran.err.contains("a block every 0.2 s"), "{}", ran.err);
+    assert!(ran.out.contains("account --replay a.rec --smt off"), "{}", ran.out);
+}
+
+/// CPUs 0 and 1 as if they shared a core, where there are two.
+fn siblings() -> &'static [&'static str] {
+    match std::thread::available_parallelism().map_or(1, usize::from) {
+        1 => &[],
+        _ => &["--siblings", "0+1"],
+    }
+}
+
+#[test]
+fn a_recording_adds_up_and_is_taken_up_again() {
+    let folder = tempfile::tempdir().expect("folder");
+    for round in 1..=2 {
+        recorded(folder.path(), "sampled", siblings());
+        let recorded = read(&folder.path().join("a.rec")).expect("reads");
+        assert_eq!((recorded.sessions.len(), recorded.torn_bytes), (round, 0));
+        for session in &recorded.sessions {
+            assert!((3..=7).contains(&session.blocks.len()), "{}", session.blocks.len());
+            for block in &session.blocks {
+                let cores = session.head.siblings.cores.len() as f64 * block.elapsed_s;
+                let busy: f64 = block.busy.iter().map(|span| span.value).sum();
+                assert!((busy / cores - 1.0).abs() < 0.01, "{block:?}");
+                let by_core: u32 = block.cores.iter().flatten().sum();
+                let from_1: f64 = block.busy.iter().skip(1).map(|span| span.value).sum();
+                assert!((f64::from(by_core) / 1e3 - from_1).abs() < 0.01 * cores, "{block:?}");
+            }
+        }
+    }
+}
+
+/// Exact where programs in the kernel are allowed: what ran in groups and what ran on cores is the same time.
+#[test]
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn by_ebpf_cores_and_groups_agree_to_a_hundredth() {
+    let folder = tempfile::tempdir().expect("folder");
+    let args = [&SHORT[..], &["ebpf", "--for", "2100ms"], siblings()].concat();
+    let ran = coretwin(folder.path(), &args);
+    if ran.status != 0 {
+        eprintln!("not checked: {}", ran.err);
+        return;
+    }
+    let recorded = read(&folder.path().join("a.rec")).expect("reads");
+    let blocks = recorded.sessions.iter().flat_map(|session| &session.blocks);
+    let (mut on_cores, mut in_groups, mut cpus) = (0.0, 0.0, 0.0);
+    for block in blocks {
+        on_cores += (1..).zip(&block.busy[1..]).map(|(k, it)| f64::from(k) * it.value).sum::<f64>();
+        let groups: u64 = block.groups.iter().map(|group| group.1 + group.2).sum();
+        in_groups += (groups + block.unseen) as f64 / 1e3;
+        cpus += block.elapsed_s * block.cores.iter().map(Vec::len).sum::<usize>() as f64;
+    }
+    assert!((on_cores - in_groups).abs() < 0.01 * cpus + 0.02, "{on_cores} {in_groups} of {cpus}");
+}
+
+#[test]
+fn killed_fifty_times_it_reads_to_the_last_block() {
+    let folder = tempfile::tempdir().expect("folder");
+    let path = folder.path().join("a.rec");
+    let mut draws = Stream::new(31, "kills", 0);
+    let mut before = Vec::new();
+    for round in 0..50 {
+        let mut recorder = Command::new(CORETWIN)
+            .args(["account", "--record", "a.rec", "--every", "10ms", "--method", "sampled"])
+            .current_dir(folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("starts");
+        std::thread::sleep(Duration::from_millis(draws.below(400)));
+        recorder.kill().expect("killed");
+        recorder.wait().expect("ends");
+        let bytes = fs::read(&path).unwrap_or_default();
+        if bytes.is_empty() {
+            continue; // Killed before there was a file.
+        }
+        let recorded = read(&path).unwrap_or_else(|error| panic!("round {round}: {error}"));
+        let whole: usize = recorded.sessions.iter().map(|session| 1 + session.blocks.len()).sum();
+        assert_eq!(whole, bytes.iter().filter(|byte| **byte == b'\n').count(), "round {round}");
+        assert!(bytes.starts_with(&before), "round {round}: what was written stays");
+        before = bytes[..bytes.len() - recorded.torn_bytes as usize].to_vec();
+    }
+    let blocks: usize =
+        read(&path).expect("reads").sessions.iter().map(|session| session.blocks.len()).sum();
+    assert!(blocks > 50, "{blocks} blocks in 50 rounds");
+}
+
+#[test]
+fn a_replay_answers_in_seven_lines_in_json_and_as_a_figure() {
+    let folder = tempfile::tempdir().expect("folder");
+    recorded(folder.path(), "sampled", siblings());
+    let replay = |more: &[&str]| {
+        let args = [&["account", "--replay", "a.rec", "--yield", "1.1..1.4"], more].concat();
+        let ran = coretwin(folder.path(), &args);
+        assert_eq!(ran.status, 0, "{more:?}: {}", ran.err);
+        ran.out
+    };
+    for state in ["off", "on", "core-sched"] {
+        let brief = replay(&["--smt", state]);
+        assert!(brief.lines().count() <= 7 && brief.contains(" fit"), "{brief}");
+        // The model and the trivial rule stand beside the bounds.
+        for part in ["1.25 (1.10 to 1.40)", "work waits", "model ", "'a busy CPU is a busy core'"] {
+            assert!(brief.contains(part), "{part}: {brief}");
+        }
+        let full = replay(&["--smt", state, "--full"]);
+        assert!(full.contains("HOURS (UTC)") && full.contains("GROUPS"), "{full}");
+        let record: Replay =
+            serde_json::from_str(&replay(&["--smt", state, "--json"])).expect("record");
+        assert_eq!(record.smt.name(), state);
+        assert!(record.fits_high_h <= record.hours && record.minutes.len() >= 3);
+        for minute in &record.minutes {
+            assert!(minute.demand_high.is_none_or(|high| high >= minute.demand_low), "{minute:?}");
+            assert!(
+                minute.model_low <= minute.model_high && minute.capacity <= minute.capacity_high
+            );
+        }
+    }
+    replay(&["--smt", "off", "--svg", "day.svg"]);
+    let figure = fs::read_to_string(folder.path().join("day.svg")).expect("figure");
+    assert!(figure.starts_with("<svg") && figure.contains("class=\"capacity\""), "{figure}");
+}
+
+#[test]
+fn slips_are_told_before_anything_is_recorded() {
+    let folder = tempfile::tempdir().expect("folder");
+    fs::write(folder.path().join("letter.txt"), "dear reader\n").expect("write");
+    for (args, status, part) in [
+        (&["account", "--replay", "a.rec"][..], 2, "--smt"),
+        (&["account", "--replay", "a.rec", "--smt", "of"], 2, "off"),
+        (&["account", "--replay", "a.rec", "--smt", "off"], 3, "a.rec"),
+        (&["account", "--replay", "letter.txt", "--smt", "off"], 2, "made by account --record"),
+        (&["account", "--record", "letter.txt", "--for", "1s"], 2, "made by account --record"),
+        (&["account", "--record", "a.rec", "--all", "--json"], 2, "--json"),
+        (&["account", "--every", "1s", "--all"], 2, "--record"),
+    ] {
+        let ran = coretwin(folder.path(), args);
+        assert!(
+            ran.status == status && ran.err.contains(part),
+            "{args:?}: {} {}",
+            ran.status,
+            ran.err
+        );
+    }
+    let text = fs::read_to_string(folder.path().join("letter.txt")).expect("read");
+    assert_eq!(text, "dear reader\n");
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn the_unit_records_a_file_of_the_day() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");
+    let path = path.join("coretwin-record.service");
+    let unit = fs::read_to_string(&path).expect("unit");
+    let command = unit.lines().find_map(|line| line.strip_prefix("ExecStart=/bin/sh -c '"));
+    let command = command.and_then(|line| line.strip_suffix('\'')).expect("a shell line");
+    // As systemd would read it (systemd.service(5)).
+    let command =
+        command.replace("$$", "$").replace("%%", "%").replace("/usr/bin/coretwin", CORETWIN);
+    let folder = tempfile::tempdir().expect("folder");
+    let mut recorder = Command::new("sh")
+        .args(["-c", &format!("{command} --every 50ms --method sampled")])
+        .env("STATE_DIRECTORY", folder.path())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("starts");
+    let blocks = || -> Option<usize> {
+        let file = fs::read_dir(folder.path()).ok()?.next()?.ok()?.path();
+        let recorded = read(&file).ok()?;
+        file.to_string_lossy().ends_with(".rec").then_some(recorded.sessions.first()?.blocks.len())
+    };
+    let found = (0..400).any(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        blocks().is_some_and(|blocks| blocks > 1)
+    });
+    recorder.kill().expect("killed");
+    recorder.wait().expect("ends");
+    assert!(found, "{command}");
+    match Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&path).output() {
+        Ok(verified) => {
+            let said = String::from_utf8_lossy(&verified.stderr).into_owned();
+            assert!(verified.status.success() && !said.contains(".service:"), "{said}");
+        }
+        Err(missing) => eprintln!("not checked: systemd-analyze is not here: {missing}"),
+    }
+}
