@@ -15,6 +15,7 @@ pub mod caps;
 pub mod column;
 pub mod distinct;
 pub mod fleet;
+pub mod json_schema;
 pub mod machine;
 pub mod openmetrics;
 pub mod origin;

@@ -1,11 +1,12 @@
 //! Where figures come from. Every record that leaves says it, so that a prediction is never read as a
 //! measurement.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The three origins, which never mix: an effect over studies is of one of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[derive(Serialize, Deserialize, strum::Display, strum::IntoStaticStr)]
+#[derive(Serialize, Deserialize, strum::Display, strum::IntoStaticStr, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Origin {

@@ -1,19 +1,28 @@
 //! Parameters of workloads, and the `name:key=value,key=value` form people type.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum ParamValue {
     Int(i64),
     Text(String),
 }
 
+/// Stands for the arm's number of threads, in a parameter as in a command.
+pub const THREADS: &str = "{threads}";
+
 impl ParamValue {
     pub fn parse(text: &str) -> Self {
         text.parse().map_or_else(|_| Self::Text(text.to_owned()), Self::Int)
+    }
+
+    /// Whether it is the number of threads of the arm, to be filled in.
+    pub fn is_threads(&self) -> bool {
+        matches!(self, Self::Text(text) if text == THREADS)
     }
 
     pub fn as_int(&self) -> Option<i64> {

@@ -1,5 +1,6 @@
 //! Text that many records have in common.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Deref;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 /// A text of which copies share one allocation. A record has room for a pointer only, because a
 /// journal of a million readings knows a handful of arms and rows. Behaves like a `str`, and is
 /// written as one.
-#[derive(Default, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Default, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct SharedText(Arc<String>);
 

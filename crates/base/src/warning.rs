@@ -1,9 +1,10 @@
 //! Warnings: what a reader of a result must know, with what to do about it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A warning as stored with a result and shown by every reporter.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
     /// A stable word for programs, like `steal` or `topology-hidden`.
     pub kind: String,

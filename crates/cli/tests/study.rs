@@ -446,7 +446,7 @@ fn slips_in_commands_to_compare_are_said_before_anything_runs() {
         (&["--variant", "true", "--dry-run"], "there is one arm only"),
         (
             &["--variant", "a=true", "--variant", "b=false", "--protocol", "2003"],
-            "--variant and --aa",
+            "--variant, --split and --aa",
         ),
         (&["-P", "n", "3", "1", "--variant", "true {n}"], "nothing from 3 to 1"),
         (

@@ -6,7 +6,7 @@ use coretwin_base::machine::topology::Topology;
 use coretwin_base::simulation::core_queue::{self, Options};
 use coretwin_base::study::arm::{ArmSpec, ArmState, KERNEL};
 use coretwin_base::study::boot::Promise;
-use coretwin_base::study::plan::{Comparison, PlanArm, Variant};
+use coretwin_base::study::plan::{Comparison, PlanArm, Split, Variant};
 use coretwin_base::suggest;
 use std::collections::BTreeSet;
 
@@ -73,6 +73,41 @@ pub(crate) fn crossed(arms: Vec<PlanArm>, variants: &[Variant], control: bool) -
         all.push(PlanArm { label, about, control: true, ..first.clone() });
     }
     all
+}
+
+/// Two arms, each with the threads of the first and with those of the second, where that is asked.
+pub(crate) fn split(
+    arms: Vec<PlanArm>,
+    is_asked: bool,
+) -> Result<(Vec<PlanArm>, Option<Split>), Error> {
+    if !is_asked {
+        return Ok((arms, None));
+    }
+    let [few, many] = arms.as_slice() else {
+        let why = "--split takes two arms, the one with fewer CPUs first, like --arm cpus:0 --arm cpus:0-1";
+        return Err(Error::Usage(why.to_owned()));
+    };
+    let is_within = few.cpus.is_subset(&many.cpus) && few.scheduler == many.scheduler;
+    if few.threads >= many.threads || !is_within {
+        return Err(Error::Usage(format!(
+            "--split: the CPUs of {} must be some of those of {}, with as many threads as CPUs and \
+             under the same scheduler",
+            few.label, many.label
+        )));
+    }
+    let cell = |arm: &PlanArm, threads: u32| PlanArm {
+        label: format!("{}/{threads}", arm.label),
+        about: format!("{}, {threads} thread{}", arm.about, if threads == 1 { "" } else { "s" }),
+        threads,
+        ..arm.clone()
+    };
+    let [reference, threads] = [few, many].map(|of| cell(few, of.threads));
+    let siblings = cell(many, few.threads);
+    let both = PlanArm { against: Some(threads.label.clone()), ..cell(many, many.threads) };
+    let [of_threads, of_siblings, of_both] =
+        [&threads, &siblings, &both].map(|arm| arm.label.clone());
+    let split = Split { threads: of_threads, siblings: of_siblings, both: of_both };
+    Ok((vec![reference, threads, siblings, both], Some(split)))
 }
 
 pub(crate) fn check_labels<'a>(labels: impl Iterator<Item = &'a String>) -> Result<(), Error> {

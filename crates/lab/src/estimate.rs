@@ -14,8 +14,10 @@ pub fn foretold_s(plan: &Plan) -> Option<f64> {
     if plan.simulation.is_some() {
         return None;
     }
-    let takes_of =
-        |row: &PlanRow| Some(coretwin_workloads::table::find(&row.workload)?.takes_s(&row.params));
+    let reference = &plan.arms[plan.reference_index()];
+    let takes_of = |row: &PlanRow| {
+        Some(coretwin_workloads::table::find(&row.workload)?.takes_s(&row.params_in(reference)))
+    };
     let takes: Option<Vec<f64>> = plan.rows.iter().map(takes_of).collect();
     let takes = takes?;
     let visit_s = |block: u32, arm: usize| {

@@ -12,7 +12,8 @@ use coretwin_base::schema::SCHEMA;
 use coretwin_base::study::arm::{ArmSpec, ArmState};
 use coretwin_base::study::command::CommandSpec;
 use coretwin_base::study::plan::{
-    Comparison, Plan, PlanArm, PlanRow, Protocol, Rule, Rules, Screening, ThreadRule, one_state,
+    Comparison, Plan, PlanArm, PlanRow, Protocol, Rule, Rules, Screening, Split, ThreadRule,
+    one_state,
 };
 use coretwin_base::warning::Warning;
 use coretwin_stats::study::protocol_2003;
@@ -34,6 +35,13 @@ const RETRIES_MAX: u32 = 2;
 pub fn draw(request: &Request, machine: &str, topology: &Topology) -> Result<Plan, Error> {
     let specs = match request.arms.as_slice() {
         [] if !request.variants().is_empty() => vec![arms::all_cpus()],
+        [] if request.split && !topology.has_usable_siblings() => {
+            return Err(Error::NotPossible(format!(
+                "--split: siblings cannot be told from threads here: {}; sets of CPUs can, without a \
+                 word on SMT: --arm cpus:0 --arm cpus:0-1",
+                topology.trust_why
+            )));
+        }
         [] => arms::default_arms(topology),
         arms => arms.to_vec(),
     };
@@ -62,6 +70,7 @@ pub(crate) struct Parts {
     pub(crate) arms: Vec<PlanArm>,
     pub(crate) rows: Vec<PlanRow>,
     pub(crate) left_out: Option<Warning>,
+    pub(crate) split: Option<Split>,
 }
 
 impl Parts {
@@ -71,19 +80,19 @@ impl Parts {
         asked: Asked,
         topology: &Topology,
     ) -> Result<Self, Error> {
-        let arms = arms::resolve(specs, topology)?;
+        let (arms, split) = arms::split(arms::resolve(specs, topology)?, request.split)?;
         let arms = arms::crossed(arms, request.variants(), request.control);
         arms::check_labels(arms.iter().map(|arm| &arm.label))?;
         let left_out = asked.left_out();
         let rows = asked.placed(&arms, topology)?;
-        Ok(Self { arms, rows, left_out })
+        Ok(Self { arms, rows, left_out, split })
     }
 }
 
 /// Puts a plan together. Errors: if what was asked for does not go together.
 pub(crate) fn assemble(
     request: &Request,
-    Parts { arms, rows, left_out }: Parts,
+    Parts { arms, rows, left_out, split }: Parts,
     machine: &str,
     topology: &Topology,
 ) -> Result<Plan, Error> {
@@ -110,6 +119,7 @@ pub(crate) fn assemble(
         cputime: None,
         load,
         simulation: None,
+        split,
         seed: request.seed,
         rules,
         screening,
@@ -162,9 +172,14 @@ fn rules(request: &Request, rows: &[PlanRow], arms: &[PlanArm]) -> Result<Rules,
 fn check_rules(request: &Request, rows: &[PlanRow], reboots: bool) -> Result<(), Error> {
     let article = request.protocol == Protocol::Article2003;
     let sequential = request.until == Rule::Verdict;
-    let many = request.control || !request.variants().is_empty();
+    let many = request.control || request.split || !request.variants().is_empty();
     let why = if (article || reboots) && many {
-        "--variant and --aa need blocks without boots; leave out --protocol 2003 and boot arms"
+        "--variant, --split and --aa need blocks without boots; leave out --protocol 2003 and boot arms"
+    } else if request.split && !request.variants().is_empty() {
+        "--split and --variant both make arms of one; ask one after the other"
+    } else if request.split && !rows.iter().all(|row| rows::follows_threads(row, request)) {
+        "--split needs work that is told how many threads to run: {threads} in the command, or --copies \
+         auto; of a workload a parameter, like dbench:clients={threads}"
     } else if sequential && (article || request.blocks.is_some()) {
         "--until verdict decides how many blocks there are; leave out --blocks and --protocol"
     } else if sequential && reboots {
@@ -252,7 +267,7 @@ pub fn needs(plan: &Plan) -> Vec<Need> {
     let mut most: BTreeMap<_, Need> = BTreeMap::new();
     for row in &plan.rows {
         let Some(workload) = coretwin_workloads::table::find(&row.workload) else { continue };
-        for need in workload.needs(&row.params) {
+        for need in plan.arms.iter().flat_map(|arm| workload.needs(&row.params_in(arm))) {
             let entry = most.entry(need.limit).or_insert(need);
             entry.amount = entry.amount.max(need.amount);
         }

@@ -31,6 +31,8 @@ pub struct Request {
     pub warmup_runs: Option<u32>,
     /// Whether the reference is an arm once more, as a control.
     pub control: bool,
+    /// Whether each arm is run with as many threads as the first and as the second have.
+    pub split: bool,
     /// How long the machine rests after a switch of SMT, in seconds.
     pub settle_s: f64,
     /// Runs of every row within one visit to an arm; `None` for the default.

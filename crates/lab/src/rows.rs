@@ -176,9 +176,9 @@ fn of_workloads(
             _ => spec,
         };
         let usage = |error: coretwin_workloads::Error| Error::Usage(error.to_string());
+        let cpus = u32::try_from(topology.allowed.len()).unwrap_or(u32::MAX);
         let given = match suites::find(&spec.name) {
             Some(suite) if names == Names::Suites && suite.is_meant(spec) => {
-                let cpus = u32::try_from(topology.allowed.len()).unwrap_or(u32::MAX);
                 let (rows, left_out) =
                     suite.rows(request.protocol, cpus, &spec.params).map_err(usage)?;
                 asked.left_out.extend(left_out);
@@ -187,7 +187,16 @@ fn of_workloads(
             _ => vec![SuiteRow::from(spec.clone())],
         };
         for row in given {
-            let (workload, params) = table::resolve(&row.complete()).map_err(usage)?;
+            // Checked with as many threads as the largest arm can have, then filled in for each.
+            let mut complete = row.complete();
+            let told = complete.params.iter_mut().filter(|(_, value)| value.is_threads());
+            let told: Params = told
+                .map(|(name, value)| {
+                    (name.clone(), std::mem::replace(value, i64::from(cpus).into()))
+                })
+                .collect();
+            let (workload, mut params) = table::resolve(&complete).map_err(usage)?;
+            params.extend(told);
             asked.add(&row, workload, &params, &request.placements);
         }
     }
@@ -230,7 +239,10 @@ impl Asked {
                 family: facts.family.to_owned(),
                 params: params.clone(),
                 placement: *placement,
-                threads: ThreadRule::Fixed(workload.tasks(params)),
+                threads: match params.values().any(ParamValue::is_threads) {
+                    true => ThreadRule::Arm,
+                    false => ThreadRule::Fixed(workload.tasks(params)),
+                },
                 copies: workload.copies(params),
                 unit: facts.unit.to_owned(),
                 better: facts.better,
@@ -240,6 +252,15 @@ impl Asked {
             self.rows.push((plan_row, by_suite));
         }
     }
+}
+
+/// Whether a row's work grows with the threads of its arm.
+pub(crate) fn follows_threads(row: &PlanRow, request: &Request) -> bool {
+    let is_told = match &request.subject {
+        Subject::Command { spec, .. } => spec.uses_threads(),
+        Subject::Workloads(_) => true,
+    };
+    row.copies == CopyRule::PerCpu || (row.threads == ThreadRule::Arm && is_told)
 }
 
 /// Refuses parameters that are something else already, or would change nothing.

@@ -1,5 +1,7 @@
 //! Load curves on a scripted machine: queues whose capacity is a formula, on a clock of their own.
 
+#![expect(clippy::print_stdout, reason = "what was found beside the formula is printed")]
+
 mod support;
 
 use coretwin_base::machine::topology::Topology;
@@ -75,8 +77,11 @@ fn script() -> Script {
     Box::new(|job, _| queue(job))
 }
 
+/// Phase, block, arm and row.
+type Cell = (Phase, u32, String, String);
+
 /// The last attempt at each cell, with all that was read.
-fn cells(readings: &[Reading]) -> BTreeMap<(Phase, u32, String, String), (Option<f64>, String)> {
+fn cells(readings: &[Reading]) -> BTreeMap<Cell, (Option<f64>, String)> {
     let cell = |reading: &Reading| {
         let key = (reading.phase, reading.block, reading.arm.to_string(), reading.row.to_string());
         (key, (reading.value, format!("{:?} {:?}", reading.params, reading.latency)))

@@ -11,7 +11,9 @@ use coretwin_base::distinct::distinct;
 use coretwin_base::origin::Origin;
 use coretwin_base::study::decision::{Decision, Measure, Worth};
 use coretwin_base::study::plan::{PlanRow, Protocol, Rule, Scale};
-use coretwin_base::study::summary::{Interaction, RowEffect, StoppedBecause, SuiteEffect, Verdict};
+use coretwin_base::study::summary::{
+    Interaction, RowEffect, SplitEffect, StoppedBecause, SuiteEffect, Verdict,
+};
 use coretwin_stats::confidence;
 use coretwin_stats::study::{self, Headline as Answer, belief};
 use std::collections::BTreeSet;
@@ -190,6 +192,7 @@ pub(crate) fn blocks(study: &Study<'_>, digest: &Digest<'_>) -> Vec<Block> {
         blocks.push(Block::Table(suites(study)));
     }
     blocks.push(Block::Table(rows(study, digest)));
+    blocks.extend(split(study).map(Block::Table));
     blocks.extend(interactions(study).map(Block::Table));
     blocks.extend(with_set_aside(study, digest).map(Block::Table));
     blocks
@@ -347,6 +350,30 @@ fn interactions(study: &Study<'_>) -> Option<Table> {
     ];
     let note = "What the command gains in this arm, divided by what it gains in the other.";
     (!all.is_empty()).then(|| Table::of("Interactions", all, columns).note(note))
+}
+
+/// What siblings do and what more threads do, apart.
+fn split(study: &Study<'_>) -> Option<Table> {
+    let Study { plan, summary, .. } = study;
+    let name = |label: &str| words::arm_name(study, words::arm_index(study, label));
+    let of = |it: &SplitEffect| it.effect.low.zip(it.effect.high);
+    let columns: [ColumnOf<'_, SplitEffect>; 7] = [
+        (Column::words("Part"), &|it| study::part_name(plan, it.part)),
+        (Column::words("Arm"), &|it| name(&it.effect.arm)),
+        (Column::words("Over"), &|it| name(&it.against)),
+        (Column::number("Effect"), &|it| or_none(it.effect.ratio.map(number::effect))),
+        (Column::number(interval_name(study)), &|it| {
+            or_none(of(it).map(|(low, high)| number::interval(low, high)))
+        }),
+        (Column::number("Blocks"), &|it| it.effect.blocks.to_string()),
+        (Column::words("Result"), &|it| {
+            or_none(study::part_word(plan, summary, it).map(str::to_owned))
+        }),
+    ];
+    let note = "Both together is the product of more threads and of the siblings that bear them; the \
+                interaction is what siblings do with more threads, divided by what they do with fewer.";
+    let table = Table::of("Siblings and threads apart", &summary.split, columns);
+    (!summary.split.is_empty()).then(|| table.note(note))
 }
 
 /// The answer first, then the values it was made from, then details.

@@ -14,7 +14,7 @@ use coretwin_base::study::plan::{Protocol, Rule, Scale};
 use coretwin_base::study::summary::RowEffect;
 use coretwin_base::units::human_seconds;
 use coretwin_stats::confidence;
-use coretwin_stats::study::{Headline, belief, foremost, headlines, interactions};
+use coretwin_stats::study::{Headline, belief, foremost, headlines, interactions, parts_said};
 
 pub type StudyFormat = Format<fn(&Study<'_>) -> String>;
 
@@ -57,13 +57,17 @@ pub fn study_brief(study: &Study<'_>) -> Brief {
         let word = if summary.origin == Origin::Measured { one.word } else { "" };
         format!("{} {} {word}", one.arm, number::or_none(effect)).trim_end().to_owned()
     };
-    let others = all.iter().enumerate().filter(|(index, _)| *index != place);
+    let split = parts_said(plan, summary);
+    let is_told = |arm: &str| !split.is_empty() && !plan.arm(arm).is_some_and(|arm| arm.control);
+    let others =
+        all.iter().enumerate().filter(|(index, one)| *index != place && !is_told(&one.arm));
     let runs_s = readings.iter().fold(0.0, |sum, reading| sum + reading.elapsed_s);
     let blocks = number::count(summary.blocks.into(), "block");
     let simulated = (summary.origin == Origin::Simulated).then(|| summary.machine.clone());
     Brief::new(first.word, first.sentence())
         .line(label, pieces.into_iter().chain(others.map(|(_, one)| of_arm(one))))
         .line("arms", interactions(plan, summary))
+        .line("split", split)
         .line(
             "ended",
             [effects::ended(study), format!("{blocks}, {} of runs", human_seconds(runs_s))]

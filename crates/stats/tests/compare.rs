@@ -8,9 +8,11 @@ use coretwin_base::origin::Origin;
 use coretwin_base::parameters::ParamValue;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::comparison::{Change, StudyComparison};
-use coretwin_base::study::plan::{Comparison, Plan, PlanArm, PlanRow, Protocol, Scale, Variant};
+use coretwin_base::study::plan::{
+    Comparison, Plan, PlanArm, PlanRow, Protocol, Rule, Scale, Variant,
+};
 use coretwin_base::study::reading::{Better, Reading};
-use coretwin_base::study::summary::StoppedBecause;
+use coretwin_base::study::summary::{Meaning, StoppedBecause};
 use coretwin_stats::comparison::{NothingInCommon, StudyRecords, compare};
 use coretwin_stats::confidence;
 use coretwin_stats::student;
@@ -343,6 +345,22 @@ fn what_makes_studies_unlike_is_said() {
     assert!((comparison.margin - 0.05).abs() < 1e-12);
     let mine = compare([&a.records(), &b.records()], Some(0.01)).expect("comparable");
     assert!((mine.margin - 0.01).abs() < 1e-12);
+}
+
+#[test]
+fn each_study_has_its_rule_and_one_that_stopped_at_its_verdict_is_named() {
+    let mut a =
+        Made::new(&rows(&["work"]), 12, "a", |block, arm, row| 10.0 + wobble(block, arm, row));
+    let b = Made::new(&rows(&["work"]), 12, "b", |block, arm, row| 10.0 + wobble(block, arm, row));
+    a.plan.rules.until = Rule::Verdict;
+    let comparison = compared(&a, &b);
+    let meanings = comparison.studies.each_ref().map(|study| (study.rule, study.meaning));
+    let wanted = [(Rule::Verdict, Meaning::BeyondMargin), (Rule::Width, Meaning::ExcludesNone)];
+    assert_eq!(meanings, wanted);
+    assert_eq!(comparison.meaning, Meaning::ExcludesNone, "of the changes");
+    let named = comparison.warnings.iter().find(|warning| warning.kind == "until-verdict");
+    assert!(named.expect("a warning").text.contains(": a"), "{named:?}");
+    assert!(!kinds(&compared(&b, &b)).contains(&"until-verdict"));
 }
 
 #[test]

@@ -8,20 +8,29 @@
 
 use crate::workload::{Outcome, Telling};
 use coretwin_base::study::reading::counter::{self, Event};
-use perf_event::events::Hardware;
+use perf_event::events::{Dynamic, Hardware};
 use perf_event::{Builder, Counter};
 use std::io;
 use std::time::Duration;
 
 const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
 
-/// Those that are counted, each with its event. What `llc_misses` counts is the processor's to say.
-pub(crate) const EVENTS: [(Event, Hardware); 4] = [
-    (counter::CYCLES, Hardware::CPU_CYCLES),
-    (counter::INSTRUCTIONS, Hardware::INSTRUCTIONS),
-    (counter::REFERENCE_CYCLES, Hardware::REF_CPU_CYCLES),
-    (counter::LLC_MISSES, Hardware::CACHE_MISSES),
+/// Those that are counted, each with its event, and with the one of the kernel's `msr` events that counts
+/// the same where that is not there: many of AMD's processors have no reference cycles. What
+/// `llc_misses` counts is the processor's to say.
+pub(crate) const EVENTS: [(Event, Hardware, Option<&str>); 4] = [
+    (counter::CYCLES, Hardware::CPU_CYCLES, Some("aperf")),
+    (counter::INSTRUCTIONS, Hardware::INSTRUCTIONS, None),
+    (counter::REFERENCE_CYCLES, Hardware::REF_CPU_CYCLES, Some("mperf")),
+    (counter::LLC_MISSES, Hardware::CACHE_MISSES, None),
 ];
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Hardware(Hardware),
+    /// By its name in `/sys/bus/event_source/devices/msr/events`.
+    Msr(&'static str),
+}
 
 /// What is counted: time in the kernel too, or user mode alone, which is all that ordinary users may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,25 +85,35 @@ fn name(event: &Event, scope: Scope) -> &'static str {
     }
 }
 
-fn build(event: Hardware, scope: Scope) -> io::Result<Counter> {
-    let mut builder = Builder::new(event);
+fn build(kind: Kind, scope: Scope) -> io::Result<Counter> {
+    let mut builder = match kind {
+        Kind::Hardware(event) => Builder::new(event),
+        Kind::Msr(name) => {
+            let event = Dynamic::builder("msr")?.event(name)?.build().map_err(io::Error::other)?;
+            let mut builder = Builder::new(event);
+            builder.include_hv();
+            builder
+        }
+    };
     builder.observe_self().any_cpu().inherit(true).exclude_kernel(scope == Scope::User).build()
 }
 
 /// Opens all events in the widest scope that is allowed. One that this processor lacks is left out.
 fn open_all<C>(
-    build: impl Fn(Hardware, Scope) -> io::Result<C>,
+    build: impl Fn(Kind, Scope) -> io::Result<C>,
 ) -> Result<(Scope, Vec<(Event, C)>), String> {
     let refused = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
-    let first = EVENTS[0].1;
-    let scope = match build(first, Scope::All) {
+    let scope = match build(Kind::Hardware(EVENTS[0].1), Scope::All) {
         Err(error) if refused(&error) => Scope::User,
         _ => Scope::All,
     };
     let mut open = Vec::new();
     let mut why = None;
-    for (event, kind) in EVENTS {
-        match build(kind, scope) {
+    for (event, hardware, msr) in EVENTS {
+        // Those count the kernel's time always, which user mode alone has not.
+        let msr = msr.filter(|_| scope == Scope::All).map(Kind::Msr);
+        let other = |error| msr.and_then(|msr| build(msr, scope).ok()).ok_or(error);
+        match build(Kind::Hardware(hardware), scope).or_else(other) {
             Ok(counter) => open.push((event, counter)),
             Err(error) => drop(why.get_or_insert(error)),
         }
@@ -137,7 +156,7 @@ mod tests {
 
     /// A kernel that answers these errors, by event and scope.
     fn opened(
-        error: impl Fn(Hardware, Scope) -> Option<i32>,
+        error: impl Fn(Kind, Scope) -> Option<i32>,
     ) -> Result<(Scope, Vec<&'static str>), String> {
         let build = |event, scope| match error(event, scope) {
             Some(code) => Err(io::Error::from_raw_os_error(code)),
@@ -158,8 +177,21 @@ mod tests {
             ["user_cycles", "user_instructions", "user_reference_cycles", "user_llc_misses"];
         assert_eq!(user, Ok((Scope::User, names.to_vec())));
         // AMD's processors have no reference cycles.
-        let fewer = opened(|event, _| (event == Hardware::REF_CPU_CYCLES).then_some(libc::ENOENT));
+        let none = Kind::Hardware(Hardware::REF_CPU_CYCLES);
+        let lacks = |kind| none == kind || kind == Kind::Msr("mperf");
+        let fewer = opened(|kind, _| lacks(kind).then_some(libc::ENOENT));
         assert_eq!(fewer, Ok((Scope::All, vec!["cycles", "instructions", "llc_misses"])));
+        // Where MPERF can be read they are counted by that, but not of user mode alone.
+        let by_mperf = opened(|kind, _| (kind == none).then_some(libc::ENOENT));
+        assert_eq!(by_mperf, Ok((Scope::All, all.to_vec())));
+        let user = opened(|kind, scope| match kind {
+            _ if scope == Scope::All => Some(libc::EACCES),
+            kind => (kind == none).then_some(libc::ENOENT),
+        });
+        assert_eq!(user, Ok((Scope::User, vec![names[0], names[1], names[3]])));
+        // No counters of the processor at all, but the two that the clock is told by.
+        let clock = opened(|kind, _| matches!(kind, Kind::Hardware(_)).then_some(libc::ENOENT));
+        assert_eq!(clock, Ok((Scope::All, vec!["cycles", "reference_cycles"])));
         for (code, part) in [
             (libc::ENOENT, "as in most virtual machines"),
             (libc::EOPNOTSUPP, "shows no counters"),
@@ -180,6 +212,21 @@ mod tests {
         assert_eq!(scaled(300, time(100), time(25)), Some(1200.0));
         assert_eq!(scaled(0, time(100), time(0)), None);
         assert_eq!(scaled(300, None, None), None);
+    }
+
+    /// By the one such event that every x86 has.
+    #[test]
+    fn events_of_the_msr_device_are_opened_by_name() {
+        if let Ok(mut counter) = build(Kind::Msr("tsc"), Scope::All) {
+            counter.enable().expect("enabled");
+            let until = std::time::Instant::now() + Duration::from_millis(20);
+            while std::time::Instant::now() < until {}
+            assert!(counter.read().expect("a count") > 1_000_000);
+        }
+        let Err(none) = build(Kind::Msr("no-such-event"), Scope::All) else {
+            panic!("it is there")
+        };
+        assert!(none.kind() == io::ErrorKind::NotFound, "{none}");
     }
 
     /// With an event of the kernel's own, for this may run where there is no counter of a processor.

@@ -195,6 +195,36 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: STATS, test: "sequence::tests::each_verdict_lies_beyond_the_margin_or_inside",
     },
     Fault {
+        name: "ticks-declare-by-chance", file: "crates/stats/src/study/rows.rs",
+        find: "rounding: rounding + hidden",
+        put: "rounding: rounding + 0.0 * hidden",
+        suite: STUDY, test: "looks::ticks_that_agree_by_chance_declare_nothing",
+    },
+    Fault {
+        name: "split-interaction-is-a-product", file: "crates/stats/src/study/split.rs",
+        find: "with(siblings, -1.0)",
+        put: "with(siblings, 1.0)",
+        suite: STUDY, test: "split::parts_are_those_that_were_planted_and_make_up_the_whole",
+    },
+    Fault {
+        name: "split-by-equal-threads-alone", file: "crates/stats/src/study/split.rs",
+        find: "[together?, more?]",
+        put: "[more?, more?]",
+        suite: STUDY, test: "split::it_is_said_which_part_of_what_smt_seems_to_bring_is_more_threads",
+    },
+    Fault {
+        name: "control-that-differs-is-passed-over", file: "crates/stats/src/study/analyse.rs",
+        find: "(row.verdict, row.blocks_needed) = (None, None);",
+        put: "row.blocks_needed = None;",
+        suite: STUDY, test: "variants::a_reference_that_differs_from_itself_takes_every_verdict_back",
+    },
+    Fault {
+        name: "command-compared-with-the-reference", file: "crates/base/src/study/plan.rs",
+        find: "let against = arm.against.as_deref().and_then(|label| self.arm(label));",
+        put: "let against = arm.against.as_deref().and_then(|_| None::<&PlanArm>);",
+        suite: STUDY, test: "variants::each_command_is_compared_with_the_first_of_its_own_arm",
+    },
+    Fault {
         name: "block-mean-not-divided", file: "crates/stats/src/study/blocks.rs",
         find: "Cell::Value(sum / readings.len() as f64)",
         put: "Cell::Value(sum)",
@@ -220,8 +250,8 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "coarse-values-without-error", file: "crates/stats/src/study/resolution.rs",
-        find: "Resolution { step, error: error(values, step) }",
-        put: "Resolution { step, error: 0.0 * error(values, step) }",
+        find: "Resolution { step, error: error(values, step), unit }",
+        put: "Resolution { step, error: 0.0 * error(values, step), unit }",
         suite: STATS, test: "study::resolution::tests::ticks_are_found_and_all_of_them_counts_where_nothing_varies",
     },
     Fault {

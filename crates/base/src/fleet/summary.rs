@@ -4,9 +4,9 @@
 use crate::fleet::Refused;
 use crate::origin::Origin;
 use crate::shared_text::SharedText;
-use crate::study::plan::{Comparison, Scale};
+use crate::study::plan::{Comparison, Rule, Scale};
 use crate::study::reading::Better;
-use crate::study::summary::Verdict;
+use crate::study::summary::{Meaning, Verdict};
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -29,6 +29,11 @@ pub struct FleetSummary {
     pub origin: Option<Origin>,
     pub margin: f64,
     pub confidence: f64,
+    /// What HELPS and HURTS mean: intervals over machines of studies that ended by their width.
+    #[serde(default)]
+    pub rule: Rule,
+    #[serde(default)]
+    pub meaning: Meaning,
     pub suites: Vec<FleetEffect>,
     pub effects: Vec<FleetEffect>,
     /// Machines unlike the others, those that are so in most rows first.

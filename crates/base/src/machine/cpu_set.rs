@@ -1,12 +1,13 @@
 //! Logical CPUs, cores, and sets of CPUs in the kernel's list format.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
 
 /// A logical CPU (one hardware thread), by the kernel's number.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct CpuId(pub u32);
 
@@ -18,7 +19,7 @@ impl fmt::Display for CpuId {
 
 /// A physical core, by our own dense number (the kernel's `core_id` repeats in every package).
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct CoreId(pub u32);
 
@@ -28,7 +29,19 @@ pub const CPU_MAX: u32 = 65_535;
 
 /// A set of logical CPUs. Written and read in the kernel's list format, `0-3,8,10-11`
 /// (Documentation/admin-guide/cputopology.rst); the empty set is the empty text.
-#[derive(Debug, Default, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Default,
+    Clone,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema
+)]
 #[serde(transparent)]
 pub struct CpuSet(BTreeSet<CpuId>);
 

@@ -1,11 +1,12 @@
 //! Placement: where the tasks of one workload may run. An axis of its own, because it moves
 //! results far more than SMT does.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Where the tasks of one workload may run, within the CPUs of the arm.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[derive(Serialize, Deserialize, strum::Display, strum::IntoStaticStr)]
+#[derive(Serialize, Deserialize, strum::Display, strum::IntoStaticStr, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Placement {

@@ -2,6 +2,7 @@
 
 use crate::machine::cpu_set::{CoreId, CpuId, CpuSet};
 use crate::origin::Origin;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 /// Generator).
 pub const EMULATOR: &str = "tcg";
 
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Topology {
     pub schema: u32,
     /// Every present CPU, in order of number, offline ones included.
@@ -42,7 +43,7 @@ pub struct Topology {
     pub cpuinfo: CpuInfo,
 }
 
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpu {
     pub cpu: CpuId,
     pub core: CoreId,
@@ -64,7 +65,7 @@ pub struct Cpu {
     pub mhz_max: Option<u32>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cache {
     pub level: u32,
     /// `Data`, `Instruction` or `Unified`.
@@ -75,9 +76,10 @@ pub struct Cache {
 
 /// The kernel's SMT switch, `/sys/devices/system/cpu/smt`
 /// (Documentation/ABI/testing/sysfs-devices-system-cpu).
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Smt {
     /// What `control` says; `None` if the kernel has no such file.
+    #[schemars(with = "Option<String>")]
     pub control: Option<SmtControl>,
     /// What `active` says: some core has more than one sibling online.
     pub active: Option<bool>,
@@ -137,7 +139,18 @@ impl<'de> Deserialize<'de> for SmtControl {
     }
 }
 
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
+#[derive(
+    Debug,
+    Default,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::Display,
+    JsonSchema
+)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Trust {
@@ -150,7 +163,7 @@ pub enum Trust {
     Unknown,
 }
 
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuInfo {
     pub model_name: Option<String>,
     /// Number of `processor` entries (online CPUs).
@@ -170,7 +183,7 @@ pub struct CpuInfo {
 /// Whether the online CPUs of every core say the same in `/proc/cpuinfo`. Linux 2.4.17 began to
 /// serialise microcode and MTRR updates, because siblings share that state; where siblings differ,
 /// an update went wrong or a hypervisor shows CPUs of several machines.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SiblingsAgree {
     /// In the microcode revision; `None` if some CPU names none.
     pub microcode: Option<bool>,

@@ -1,13 +1,15 @@
 //! A user's own command as a workload: what to run, and what to read from it.
 
+use crate::parameters::THREADS;
 use crate::study::reading::Better;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Names that a command and its hooks may have in braces, filled in for each run.
 pub const FILLED_IN: [&str; 5] = ["threads", "cpus", "arm", "copy", "variant"];
 
 /// A command to be measured; arguments may hold the names of [`FILLED_IN`].
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandSpec {
     /// Program and arguments, before placeholders are filled in.
     pub argv: Vec<String>,
@@ -34,7 +36,7 @@ pub struct CommandSpec {
 }
 
 /// What is read of a load beside its metrics.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadSpec {
     /// File of latencies, one a line, which the load writes (placeholders too).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,9 +54,16 @@ impl CommandSpec {
     pub fn plain(argv: Vec<String>, timeout_s: f64) -> Self {
         Self { argv, timeout_s, ..Self::default() }
     }
+
+    /// Whether the number of threads reaches the work: a command gets it only where it asks for it.
+    pub fn uses_threads(&self) -> bool {
+        let server = self.server.as_ref().map(|server| &server.command);
+        let mut lines = self.argv.iter().chain(server).chain(&self.prepare).chain(&self.cleanup);
+        lines.any(|line| line.contains(THREADS))
+    }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerSpec {
     pub command: String,
     /// Shell line that succeeds once the server can take load; none: a short pause.
@@ -62,7 +71,7 @@ pub struct ServerSpec {
     pub ready_timeout_s: f64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricSpec {
     pub name: String,
     pub extract: Extract,
@@ -75,7 +84,7 @@ pub struct MetricSpec {
     pub primary: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Extract {
     /// First capture group (or the whole match) of a regular expression; the last match counts.

@@ -6,9 +6,9 @@
 //! study? There nothing cancels.
 
 use crate::origin::Origin;
-use crate::study::plan::{Comparison, PlanArm, Protocol, Scale};
+use crate::study::plan::{Comparison, PlanArm, Protocol, Rule, Scale};
 use crate::study::reading::Better;
-use crate::study::summary::{RowEffect, StoppedBecause, SuiteEffect};
+use crate::study::summary::{Meaning, RowEffect, StoppedBecause, SuiteEffect};
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,9 @@ pub struct StudyComparison {
     pub reference_arm: String,
     pub margin: f64,
     pub confidence: f64,
+    /// What BETTER and WORSE of the changes mean, whatever the studies' own rules are.
+    #[serde(default)]
+    pub meaning: Meaning,
     pub suites: Vec<SuiteChange>,
     pub effects: Vec<EffectChange>,
     pub value_suites: Vec<ValueChange>,
@@ -53,6 +56,11 @@ pub struct ComparedStudy {
     pub arms: Vec<PlanArm>,
     pub reference_arm: String,
     pub margin: f64,
+    /// What ended it, and what the verdicts among its effects mean.
+    #[serde(default)]
+    pub rule: Rule,
+    #[serde(default)]
+    pub meaning: Meaning,
     pub blocks: u32,
     pub stopped_because: StoppedBecause,
     pub warnings: u32,

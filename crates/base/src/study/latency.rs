@@ -1,6 +1,7 @@
 //! What a run of a service under load shows: how many requests were due, how many were answered, and how
 //! long the answers took, counted from when each request was *due*, not from when it was sent.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Fewest samples that must lie beyond a percentile in a run.
@@ -15,7 +16,7 @@ pub const QUANTILES: [(&str, f64); 4] =
 pub const LATE_S: f64 = 200e-6;
 
 /// Requests that were due in the measured part of a run, and what became of them.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
     /// Rate at which requests were due, per second; `None` in a closed loop, where an answer makes the
     /// next request due.
@@ -58,7 +59,7 @@ pub struct Latency {
 }
 
 /// How well the generator kept its own schedule.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Generator {
     /// How much later than due a request was written, at the 99th percentile. A socket that takes no
     /// more is the server's delay, and not in it.

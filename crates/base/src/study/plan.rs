@@ -12,10 +12,12 @@ use crate::study::command::CommandSpec;
 use crate::study::load::{Objective, RATE, Rate};
 use crate::study::reading::Better;
 use crate::warning::Warning;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     pub schema: u32,
     pub coretwin: String,
@@ -30,12 +32,17 @@ pub struct Plan {
     pub arms: Vec<PlanArm>,
     pub reference_arm: String,
     pub rows: Vec<PlanRow>,
+    /// Which arms separate siblings from threads, where that is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<Split>,
     /// The user's command, for rows of workload `command`.
     pub command: Option<CommandSpec>,
     /// What the rows are, in a plan of `cputime`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Map<String, Value>>")]
     pub cputime: Option<Box<Experiment>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Map<String, Value>>")]
     pub simulation: Option<Box<Simulation>>,
     pub seed: u64,
     /// Order of the arms (indexes into `arms`) in each block, drawn for as many blocks as the
@@ -52,7 +59,7 @@ pub struct Plan {
     pub warnings: Vec<Warning>,
 }
 
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Comparison {
     Smt,
@@ -63,9 +70,10 @@ pub enum Comparison {
 
 /// An arm, resolved on this machine. Where commands are compared, each with each state of the machine is
 /// an arm of its own.
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanArm {
     pub label: String,
+    #[schemars(with = "String")]
     pub state: ArmState,
     pub scheduler: String,
     pub cpus: CpuSet,
@@ -88,7 +96,8 @@ impl Variant {
     /// The command as it was typed, without the shell that runs it, what is known of it filled in.
     pub fn typed(&self) -> String {
         let line = match self.argv.as_slice() {
-            [.., dash_c, line] if dash_c == "-c" => line.clone(),
+            // Other programs have an option -c too.
+            [shell, .., dash_c, line] if dash_c == "-c" && shell.ends_with("sh") => line.clone(),
             argv => argv.join(" "),
         };
         let fill = |line: String, (name, value): (&String, &ParamValue)| {
@@ -119,7 +128,7 @@ pub fn one_state(arms: &[PlanArm]) -> bool {
     !others.is_empty() && others.iter().all(same)
 }
 
-#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Variant {
     pub name: String,
     /// Program and arguments, before placeholders are filled in.
@@ -129,7 +138,18 @@ pub struct Variant {
     pub params: Params,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// Labels of the arms of a 2×2 of CPUs and threads, beside the reference, which has the fewer of both.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Split {
+    /// The reference's CPUs, more threads.
+    pub threads: String,
+    /// More CPUs, the reference's threads.
+    pub siblings: String,
+    /// More of both; compared with `threads`.
+    pub both: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanRow {
     /// Unique label within the plan, like `chat:rooms=20`.
     pub id: String,
@@ -149,6 +169,15 @@ pub struct PlanRow {
 }
 
 impl PlanRow {
+    /// Its parameters in an arm, whose number of threads is filled in.
+    pub fn params_in(&self, arm: &PlanArm) -> Params {
+        let mut params = self.params.clone();
+        for value in params.values_mut().filter(|value| value.is_threads()) {
+            *value = i64::from(arm.threads).into();
+        }
+        params
+    }
+
     pub fn runs_in(&self, arm: &str) -> bool {
         self.arms.is_empty() || self.arms.iter().any(|label| label == arm)
     }
@@ -156,9 +185,10 @@ impl PlanRow {
 
 /// What a plan says of its load curve. Its rows are the curve's rates, each with [`RATE`] among its
 /// parameters; a share becomes a rate when the job is made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadPlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     pub slo: Option<Objective>,
     /// What is run in every arm, before the first block, to find how much it carries; `None` where all
     /// rates are given in requests a second.
@@ -189,7 +219,7 @@ impl PlanRow {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ThreadRule {
     Arm,
@@ -198,14 +228,26 @@ pub enum ThreadRule {
     Screened,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CopyRule {
     PerCpu,
     Fixed(u32),
 }
 
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Default,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
     /// By their ratio (log scale); for values above 0.
@@ -224,7 +266,7 @@ impl Scale {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Screening {
     /// Blocks of screening; their readings take no part in the comparison.
     pub blocks: u32,
@@ -233,7 +275,7 @@ pub struct Screening {
     pub orders: Vec<Vec<u16>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rules {
     pub protocol: Protocol,
     /// Block counts at which the stopping rule looks; the last is the most blocks that are run.
@@ -269,8 +311,10 @@ pub struct Rules {
 }
 
 /// When a study has enough.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Rule {
     /// Every interval is narrow enough.
     #[default]
@@ -295,7 +339,7 @@ fn is_false(flag: &bool) -> bool {
 /// time (0.05 is 5 %).
 pub const DISTURBED_SHARE_MAX: f64 = 0.05;
 
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
     /// Blocks until the intervals are narrow enough or the budget ends.
@@ -355,6 +399,7 @@ impl Plan {
                 return Err(format!("field arms: {} cannot be compared with '{other}'", arm.label));
             }
         }
+        self.check_split()?;
         if !self.rules.looks.is_sorted() || self.blocks_min() == 0 {
             return Err("field rules.looks must hold block counts above 0, in order".to_owned());
         }
@@ -422,6 +467,20 @@ impl Plan {
             }
             _ => Ok(()),
         }
+    }
+
+    fn check_split(&self) -> Result<(), String> {
+        let Some(Split { threads, siblings, both }) = &self.split else { return Ok(()) };
+        let all = [threads, siblings, both, &self.reference_arm];
+        let distinct: BTreeSet<&String> = all.into_iter().collect();
+        let against = |label: &String| self.arm(label).map(|arm| arm.against.as_deref());
+        let found = [threads, siblings, both].map(against);
+        if distinct.len() == 4 && found == [Some(None), Some(None), Some(Some(threads.as_str()))] {
+            return Ok(());
+        }
+        Err("field split must name three arms beside the reference, the last of them compared with \
+             the first"
+            .to_owned())
     }
 
     /// Where its readings come from. What the rest of the plan shows wins over the word: no plan of a

@@ -5,12 +5,13 @@ use crate::machine::placement::Placement;
 use crate::parameters::Params;
 use crate::shared_text::SharedText;
 use crate::study::latency::Latency;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[derive(Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(Serialize, Deserialize, strum::IntoStaticStr, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Better {
@@ -26,7 +27,7 @@ impl Better {
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-#[derive(Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(Serialize, Deserialize, strum::IntoStaticStr, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Status {
@@ -38,7 +39,7 @@ pub enum Status {
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[derive(Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(Serialize, Deserialize, strum::IntoStaticStr, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Phase {
@@ -49,7 +50,7 @@ pub enum Phase {
     Study,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metric {
     pub value: f64,
     pub unit: String,
@@ -58,7 +59,7 @@ pub struct Metric {
 
 /// One run of one row in one arm. Small, so that a million of them are at hand: what many readings
 /// have in common is shared between them.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reading {
     pub schema: u32,
     pub seq: u64,

@@ -47,6 +47,9 @@ pub struct Summary {
     /// Latency against rate, by arm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curve: Option<Box<LoadCurve>>,
+    /// What siblings do and what more threads do, where arms separate them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub split: Vec<SplitEffect>,
     #[serde(default)]
     pub threads_chosen: BTreeMap<String, u32>,
     pub sentences: Vec<String>,
@@ -164,6 +167,33 @@ pub struct Interaction {
     pub effect: SuiteEffect,
 }
 
+/// A part of what more siblings with more threads do; `effect.arm` over `against`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SplitEffect {
+    pub part: Part,
+    pub against: String,
+    #[serde(flatten)]
+    pub effect: SuiteEffect,
+}
+
+/// Of two numbers of CPUs and two of threads. `together` is `threads` times `siblings-more`, and
+/// `interaction` is `siblings-more` divided by `siblings`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// Siblings, the number of threads being the fewer.
+    Siblings,
+    /// More threads, without siblings.
+    Threads,
+    /// Siblings, the number of threads being the more.
+    SiblingsMore,
+    /// Siblings and more threads: what is called the effect of SMT where nobody separates them.
+    Together,
+    Interaction,
+    /// Siblings and more threads beside the better of the two arms without siblings.
+    BesideBetter,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "UPPERCASE")]
@@ -175,14 +205,26 @@ pub enum Verdict {
     Inconclusive,
 }
 
+/// What HELPS and HURTS say.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(strum::IntoStaticStr)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Meaning {
     /// The interval excludes no effect; it may reach below the margin.
     #[default]
     ExcludesNone,
     /// The interval lies beyond the margin.
     BeyondMargin,
+}
+
+impl From<Rule> for Meaning {
+    fn from(rule: Rule) -> Self {
+        match rule {
+            Rule::Width => Self::ExcludesNone,
+            Rule::Verdict => Self::BeyondMargin,
+        }
+    }
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

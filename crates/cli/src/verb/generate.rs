@@ -9,6 +9,7 @@ use crate::verb::{list, study};
 use anyhow::{Context, Result};
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
+use coretwin_base::json_schema;
 use coretwin_base::simulation::core_queue;
 use coretwin_bpf::core_queue::{COUNTERS, Kind};
 use std::fmt::Write;
@@ -127,6 +128,7 @@ Written by `cargo xtask docs` from the program's own tables; a test fails where 
 * [Simulation](simulation.md): processors, profiles, experiments, policies, scenarios, measures
 * [Scheduler](scheduler.md): parameters and counters of `core-queue` on a live kernel
 * [Study files](study-file.schema.json): JSON schema of what `study -f` reads
+* [Plans](plan.schema.json) and [lines of journals](journal-line.schema.json): the same of what a study writes
 * [Records](../../FORMAT.md): every field of every file and of `--json`
 ";
 
@@ -139,6 +141,11 @@ fn pages(command: Command) -> Result<Vec<(&'static str, String)>> {
         ("simulation.md", simulation()?),
         ("scheduler.md", scheduler()?),
         ("study-file.schema.json", serde_json::to_string_pretty(&study::file::schema())? + "\n"),
+        ("plan.schema.json", serde_json::to_string_pretty(&json_schema::plan())? + "\n"),
+        (
+            "journal-line.schema.json",
+            serde_json::to_string_pretty(&json_schema::journal_line())? + "\n",
+        ),
     ];
     Ok(pages)
 }

@@ -151,6 +151,7 @@ fn request(args: &Args) -> Result<Request> {
         warmup: false,
         warmup_runs: None,
         control: false,
+        split: false,
         settle_s: 2.0,
         repeats: None,
         steal_share_max: 1.0,

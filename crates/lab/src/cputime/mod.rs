@@ -218,6 +218,7 @@ pub fn draw(request: &Request, work_s: f64, topology: &Topology) -> Result<Plan,
         rows: conditions.iter().map(|condition| row(request, condition)).collect(),
         command: Some(request.work.clone()),
         simulation: None,
+        split: None,
         cputime: Some(Box::new(Experiment {
             pair: request.pair.clone(),
             control: request.control,

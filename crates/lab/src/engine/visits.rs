@@ -264,7 +264,7 @@ impl Engine<'_> {
             arm: self.plan.arms[visit.arm].label.as_str().into(),
             row: row.id.as_str().into(),
             workload: row.workload.as_str().into(),
-            params: row.params.clone().into(),
+            params: row.params_in(&self.plan.arms[visit.arm]).into(),
             placement_asked: row.placement,
             cpus_ran: outcome.cpus_ran.into(),
             status,
@@ -326,8 +326,8 @@ fn work(plan: &Plan, row: &PlanRow, arm: &PlanArm) -> Result<(Work, f64), Error>
             (Work::Command(rows::filled(spec, row, arm)), spec.timeout_s)
         }
         _ => {
-            let work = Work::Builtin { workload: row.workload.clone(), params: row.params.clone() };
-            (work, WORKLOAD_TIMEOUT_S)
+            let (workload, params) = (row.workload.clone(), row.params_in(arm));
+            (Work::Builtin { workload, params }, WORKLOAD_TIMEOUT_S)
         }
     })
 }

@@ -187,9 +187,10 @@ pub fn why_not(plan: &Plan) -> Option<&'static str> {
     if plan.cputime.is_some() {
         return Some("it holds an experiment of cputime, not a study");
     }
-    if plan.arms.iter().any(|arm| arm.control || arm.variant.is_some()) {
+    if plan.arms.iter().any(|arm| arm.control || arm.variant.is_some() || arm.against.is_some()) {
         return Some(
-            "it compares commands (--variant) or has a control (--aa); a fleet compares arms",
+            "it compares commands (--variant), splits (--split) or has a control (--aa); a fleet \
+             compares arms",
         );
     }
     (plan.rules.until == Rule::Verdict).then_some(

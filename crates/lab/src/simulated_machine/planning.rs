@@ -57,8 +57,11 @@ pub fn draw(
     }
     let typed: BTreeSet<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
     let default = request.arms.is_empty();
-    let arm_specs = if default { default_arms(machine) } else { request.arms.clone() };
-    let arms = resolve_arms(&arm_specs, machine)?;
+    let mut arm_specs = if default { default_arms(machine) } else { request.arms.clone() };
+    if default && request.split {
+        arm_specs.truncate(2);
+    }
+    let (arms, split) = crate::arms::split(resolve_arms(&arm_specs, machine)?, request.split)?;
     let asked = rows::asked(&of_rows(request, machine), Names::Suites, &machine.topology)?;
     let rows = asked.placed(&arms, &machine.topology)?;
     let (mut rows, left_out) = with_models(rows, &typed, known)?;
@@ -68,7 +71,7 @@ pub fn draw(
     if default && machine.is_articles {
         on_older_kernel_only(&mut rows, &arms);
     }
-    let parts = Parts { arms, rows, left_out };
+    let parts = Parts { arms, rows, left_out, split };
     let request = settled(request);
     let mut plan = assemble(&request, parts, &machine.name, &machine.topology)?;
     // A budget of waiting time would make the journal a matter of the host's speed.

@@ -48,6 +48,7 @@ pub(crate) fn request(threads: Counts) -> Request {
         warmup: true,
         warmup_runs: None,
         control: false,
+        split: false,
         settle_s: 2.0,
         repeats: None,
         steal_share_max: 0.05,

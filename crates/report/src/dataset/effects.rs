@@ -6,9 +6,9 @@ use coretwin_base::column::Column;
 use coretwin_base::fleet::summary::{FleetEffect, FleetSummary};
 use coretwin_base::fleet::{Effect, Member};
 use coretwin_base::origin::Origin;
-use coretwin_base::study::plan::Scale;
+use coretwin_base::study::plan::{Rule, Scale};
 use coretwin_base::study::reading::Better;
-use coretwin_base::study::summary::{RowEffect, SuiteEffect, Verdict};
+use coretwin_base::study::summary::{Meaning, RowEffect, SuiteEffect, Verdict};
 use coretwin_stats::fleet::{Weights, shown};
 use coretwin_stats::study;
 use std::collections::BTreeMap;
@@ -37,6 +37,8 @@ pub struct EffectRow<'a> {
     pub(crate) p: Option<f64>,
     pub(crate) p_adjusted: Option<f64>,
     pub(crate) verdict: Option<Verdict>,
+    /// What ended the study, by which its verdicts have their meaning.
+    pub(crate) rule: Rule,
 }
 
 /// Effects of a study, its suites under the workload `all`.
@@ -59,6 +61,7 @@ pub fn study_effects<'a>(study: &Study<'a>) -> ByWorkload<'a, EffectRow<'a>> {
     let suites =
         study.summary.suites.iter().map(|suite| of_suite(machine, reference(&suite.arm), suite));
     rows.entry("all").or_default().extend(suites);
+    rows.values_mut().flatten().for_each(|row| row.rule = plan.rules.until);
     rows.retain(|_, rows| !rows.is_empty());
     rows
 }
@@ -116,6 +119,7 @@ fn blank<'a>(machine: Machine<'a>, arm: &'a str, reference_arm: &'a str) -> Effe
         p: None,
         p_adjusted: None,
         verdict: None,
+        rule: Rule::Width,
     }
 }
 
@@ -176,6 +180,8 @@ pub fn effect_columns<'a>() -> Vec<Column<EffectRow<'a>>> {
         Column::number("p", |row| row.p),
         Column::number("p_adjusted", |row| row.p_adjusted),
         Column::text("verdict", |row| verdict(row.verdict)),
+        Column::text("rule", |row| text(row.rule.into())),
+        Column::text("meaning", |row| text(Meaning::from(row.rule).into())),
     ]
 }
 
@@ -213,6 +219,9 @@ pub fn fleet_effect_columns<'a>() -> Vec<Column<&'a FleetEffect>> {
         Column::number("p_adjusted", |row| row.p_adjusted),
         Column::text("verdict", |row| verdict(row.verdict)),
         Column::text("next", |row| verdict(row.next)),
+        // Studies that ended by another rule are no part of a fleet.
+        Column::text("rule", |_| text(Rule::Width.into())),
+        Column::text("meaning", |_| text(Meaning::from(Rule::Width).into())),
         Column::count("outliers", |row| Some(row.outliers.into())),
     ]
 }

@@ -135,6 +135,7 @@ fn plan(arms: Vec<PlanArm>, rows: Vec<PlanRow>, comparison: Comparison, per_core
         cputime: None,
         load: None,
         simulation: None,
+        split: None,
         seed: 42,
         orders: Vec::new(),
         rules: rules(Protocol::Modern, 12),

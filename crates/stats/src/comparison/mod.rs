@@ -86,6 +86,8 @@ fn compared(both: &Both<'_>, index: usize, head: &str) -> ComparedStudy {
         arms: plan.arms.clone(),
         reference_arm: plan.reference_arm.clone(),
         margin: plan.rules.margin,
+        rule: plan.rules.until,
+        meaning: plan.rules.until.into(),
         blocks: side.summary.blocks,
         stopped_because,
         warnings: side.summary.warnings.len() as u32,

@@ -60,7 +60,7 @@ impl<'a> Side<'a> {
         // Both studies are read against the one reference, whatever an arm of either was compared with.
         let arm = |arm: &PlanArm| PlanArm { against: None, ..arm.clone() };
         let arms = records.plan.arms.iter().map(arm).collect();
-        let plan = Plan { reference_arm, arms, ..records.plan.clone() };
+        let plan = Plan { reference_arm, arms, split: None, ..records.plan.clone() };
         let place = |label: &String| plan.arms.iter().position(|arm| arm.label == *label);
         Self {
             summary: analyse(&plan, records.readings, records.stopped_because),

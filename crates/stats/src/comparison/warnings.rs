@@ -6,7 +6,7 @@ use crate::stopping::BLOCKS_MIN;
 use crate::study::phrase::{counted, listed};
 use coretwin_base::origin::Origin;
 use coretwin_base::study::comparison::{ComparedStudy, StudyComparison};
-use coretwin_base::study::plan::{Comparison, PlanArm, Protocol};
+use coretwin_base::study::plan::{Comparison, PlanArm, Protocol, Rule};
 use coretwin_base::study::reading::Better;
 use coretwin_base::study::summary::StoppedBecause;
 use coretwin_base::warning::Warning;
@@ -28,6 +28,7 @@ pub(super) fn write(
     warnings.extend(writer.unlike());
     warnings.extend(writer.reference());
     warnings.extend(writer.unfinished());
+    warnings.extend(writer.stopped_at_verdicts());
     warnings.extend(writer.few_blocks());
     warnings.extend(writer.arms());
     warnings.extend(writer.threads());
@@ -242,6 +243,16 @@ impl Writer<'_> {
             }
         }
         warnings
+    }
+
+    /// An effect at which its own study stopped leans the way of the verdict.
+    fn stopped_at_verdicts(&self) -> Option<Warning> {
+        let studies = self.comparison.studies.iter();
+        let stopped = studies.filter(|study| study.rule == Rule::Verdict);
+        let heads: Vec<String> = stopped.map(|study| study.head.clone()).collect();
+        let remedy = "Its effect leans towards the verdict, so a change of effects is partly that; compare \
+                      studies that end by their width.";
+        of_some("until-verdict", "stopped as soon as a verdict held", &heads, remedy)
     }
 
     fn threads(&self) -> Option<Warning> {

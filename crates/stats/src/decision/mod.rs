@@ -28,7 +28,10 @@ pub fn decide(
 ) -> Option<Decision> {
     // An emulator's times say nothing of any machine, and commands are nothing that is set on one. At a
     // given rate every arm does the same work; what more it could do is its capacity.
-    let is_none = plan.has_variants() || plan.load.is_some() || plan.origin() == Origin::Emulated;
+    let is_none = plan.has_variants()
+        || plan.split.is_some()
+        || plan.load.is_some()
+        || plan.origin() == Origin::Emulated;
     if is_none || !decides(plan) || is_withheld(summary) {
         return None;
     }

@@ -3,16 +3,16 @@
 use super::blocks::Blocks;
 use super::facts::{Facts, blank};
 use super::rows::Differences;
-use super::{diagnosis, protocol_2003, resolution, sentences, suites, warnings};
+use super::{
+    diagnosis, protocol_2003, resolution, sentences, split, split_words, suites, warnings,
+};
 use crate::load::{self, Capacities};
 use crate::{confidence, holm, sequence};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::simulation::prediction::Prediction;
 use coretwin_base::study::plan::{Plan, Protocol, Rule};
 use coretwin_base::study::reading::Reading;
-use coretwin_base::study::summary::{
-    Interaction, Meaning, RowEffect, StoppedBecause, Summary, Verdict,
-};
+use coretwin_base::study::summary::{Interaction, RowEffect, StoppedBecause, Summary, Verdict};
 use coretwin_base::warning::Warning;
 use std::collections::BTreeMap;
 
@@ -39,10 +39,7 @@ pub fn analyse_predicted(
         reference_arm: plan.reference_arm.clone(),
         stopped_because: stopped,
         rule: plan.rules.until,
-        meaning: match plan.rules.until {
-            Rule::Width => Meaning::ExcludesNone,
-            Rule::Verdict => Meaning::BeyondMargin,
-        },
+        meaning: plan.rules.until.into(),
         margin: plan.rules.margin,
         target: plan.rules.target,
         warnings: plan.warnings.clone(),
@@ -64,7 +61,8 @@ pub fn analyse_predicted(
         let verdicts =
             summary.rows.iter_mut().map(|row| (&mut row.verdict, &mut row.blocks_needed));
         let interactions = summary.interactions.iter_mut().map(|of| &mut of.effect);
-        let suites = summary.suites.iter_mut().chain(interactions);
+        let parts = summary.split.iter_mut().map(|of| &mut of.effect);
+        let suites = summary.suites.iter_mut().chain(interactions).chain(parts);
         let suites = suites.map(|suite| (&mut suite.verdict, &mut suite.blocks_needed));
         for (verdict, blocks_needed) in verdicts.chain(suites) {
             (*verdict, *blocks_needed) = (None, None);
@@ -81,7 +79,8 @@ pub fn analyse_predicted(
         None => {
             let interactions = sentences::interactions(plan, &summary).into_iter();
             let interactions = interactions.map(|said| format!("Interaction: {said}."));
-            sentences::write(plan, &summary).into_iter().chain(interactions).collect()
+            let split = split_words::sentence(plan, &summary);
+            sentences::write(plan, &summary).into_iter().chain(interactions).chain(split).collect()
         }
     };
     summary
@@ -140,6 +139,7 @@ fn fill(summary: &mut Summary, plan: &Plan, readings: &[Reading], facts: &Facts)
         compared.insert(arm, comparisons);
     }
     summary.interactions = interactions(plan, &compared);
+    summary.split = split::parts(plan, &compared);
     summary.warnings.extend(diagnosis::carry_over(plan, &blocks));
     summary.warnings.extend(diagnosis::steal(plan, &blocks, readings));
     summary.warnings.append(&mut warnings::of_blocks(plan, &blocks, summary.stopped_because));
@@ -152,7 +152,9 @@ fn fill(summary: &mut Summary, plan: &Plan, readings: &[Reading], facts: &Facts)
 fn interactions(plan: &Plan, compared: &BTreeMap<usize, Vec<Differences>>) -> Vec<Interaction> {
     let name = |arm: usize| plan.arms[arm].variant.as_ref().map(|variant| &variant.name);
     let is_first = |arm: &usize| plan.arms[*arm].against.is_none() && !plan.arms[*arm].control;
-    let others = compared.keys().filter(|arm| plan.arms[**arm].against.is_some());
+    let others = compared
+        .keys()
+        .filter(|arm| plan.arms[**arm].against.is_some() && plan.arms[**arm].variant.is_some());
     let found = others.filter_map(|&arm| {
         let first = *compared.keys().find(|first| is_first(first) && name(**first) == name(arm))?;
         let rows = compared[&arm].iter().zip(&compared[&first]);
@@ -186,8 +188,9 @@ fn hold_against_control(plan: &Plan, summary: &mut Summary) {
     for suite in summary.suites.iter_mut().filter(|suite| !is_control(&suite.arm)) {
         (suite.verdict, suite.blocks_needed) = (None, None);
     }
-    for interaction in &mut summary.interactions {
-        (interaction.effect.verdict, interaction.effect.blocks_needed) = (None, None);
+    let interactions = summary.interactions.iter_mut().map(|of| &mut of.effect);
+    for effect in interactions.chain(summary.split.iter_mut().map(|of| &mut of.effect)) {
+        (effect.verdict, effect.blocks_needed) = (None, None);
     }
     summary.warnings.push(warning);
 }

@@ -4,6 +4,7 @@
 use super::belief;
 use super::phrase::{far, percent};
 use super::rows::pair_comparison;
+use super::split;
 use super::warnings::is_withheld;
 use coretwin_base::origin::Origin;
 use coretwin_base::study::arm::ArmState;
@@ -68,6 +69,8 @@ pub struct Headline {
     less: &'static str,
     is_beaten: bool,
     pub(super) is_control: bool,
+    /// Whether it is that of siblings and more threads, which answers a study that separates them.
+    is_split: bool,
     /// Whether the control took the verdict back.
     pub is_withheld: bool,
     protocol: Protocol,
@@ -77,13 +80,14 @@ pub struct Headline {
 pub fn headlines(plan: &Plan, summary: &Summary) -> Vec<Headline> {
     let reference = &plan.arms[plan.reference_index()];
     let others = plan.arms.iter().filter(|arm| arm.label != reference.label);
-    others.map(|arm| Headline::new(plan, summary, arm, plan.base_of(arm))).collect()
+    others.map(|arm| Headline::new(plan, summary, arm, split::base(plan, summary, arm))).collect()
 }
 
-/// The one that answers the study's question: the first of commands, else the first that can say
+/// The one that answers the study's question: that of a split, else the first of commands, else the first that can say
 /// something about SMT, else the first; its place among [`headlines`].
 pub fn foremost(headlines: &[Headline]) -> usize {
-    let of_commands = |one: &Headline| one.question == Question::Commands && !one.is_control;
+    let of_commands =
+        |one: &Headline| one.is_split || one.question == Question::Commands && !one.is_control;
     let commands = headlines.iter().position(of_commands);
     let smt = || headlines.iter().position(|one| one.comparison != Comparison::None);
     commands.or_else(smt).unwrap_or(0)
@@ -127,6 +131,7 @@ impl Headline {
             less,
             protocol: summary.protocol,
             is_control: arm.control,
+            is_split: plan.split.as_ref().is_some_and(|split| split.both == arm.label),
             is_withheld: is_withheld(summary),
             is_beaten: summary.origin == Origin::Simulated && beaten.is_some(),
             ..Self::default()
@@ -141,7 +146,8 @@ impl Headline {
             return self.fill_capacity(summary, found);
         }
         let of_arm = |suite: &&SuiteEffect| suite.arm == self.arm && suite.ratio.is_some();
-        if let Some(suite) = summary.suites.iter().rfind(of_arm) {
+        let of_split = split::beside_better(summary).filter(|_| self.is_split);
+        if let Some(suite) = of_split.or_else(|| summary.suites.iter().rfind(of_arm)) {
             self.subject = match suite.suite.as_str() {
                 super::suites::ALL => "these workloads".to_owned(),
                 "command" => "your command".to_owned(),

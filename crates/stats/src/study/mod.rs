@@ -19,6 +19,8 @@ pub mod protocol_2003;
 pub(crate) mod resolution;
 pub(crate) mod rows;
 mod sentences;
+mod split;
+mod split_words;
 pub(crate) mod suites;
 mod warnings;
 
@@ -34,5 +36,6 @@ pub use look::{Look, LookCell, look};
 pub use machine_effects::{MachineEffects, machine_effects};
 pub use rows::pair_comparison;
 pub use sentences::{interaction_word, interactions};
+pub use split_words::{part_name, part_word, parts_said};
 pub use suites::{SuiteRow, suite_mean};
 pub(crate) use warnings::is_withheld;

@@ -29,6 +29,18 @@ pub(crate) struct Resolution {
     pub(crate) step: f64,
     /// Most that it can have moved the arm's mean.
     pub(crate) error: f64,
+    /// One unit of the last digit that its values have; 0 where they have more than a step could hide in.
+    pub(crate) unit: f64,
+}
+
+impl Resolution {
+    /// The spread that rounding alone gives a difference of values of these two. Values that move by many
+    /// steps together differ by whole steps, few of which can be alike by chance: what they then show of
+    /// spread is too little.
+    pub(crate) fn least_deviation(of: [Self; 2]) -> f64 {
+        let squares = of.map(|one| libm::fmax(one.step, one.unit)).map(|step| step * step / 12.0);
+        libm::sqrt(squares.iter().sum())
+    }
 }
 
 /// The resolution of a row in each arm, from its values there on the scale of the analysis. A step
@@ -44,8 +56,11 @@ pub(super) fn of_row(arms: &[Vec<f64>], scale: Scale) -> Vec<Resolution> {
         .iter()
         .zip(own)
         .map(|(values, own)| {
+            let units = values.iter().map(|value| last_digit(*value, scale) / UNITS_MAX);
+            let unit = units.reduce(f64::min).unwrap_or(0.0);
+            let none = Resolution { unit, ..Resolution::default() };
             if !has_ties(values) {
-                return Resolution::default();
+                return none;
             }
             let centre = values[values.len() / 2];
             let step = match own.or(any) {
@@ -58,9 +73,9 @@ pub(super) fn of_row(arms: &[Vec<f64>], scale: Scale) -> Vec<Resolution> {
             };
             let size = if scale == Scale::Ratio { 1.0 } else { libm::fabs(centre) };
             if step <= STEP_MIN * size {
-                return Resolution::default();
+                return none;
             }
-            Resolution { step, error: error(values, step) }
+            Resolution { step, error: error(values, step), unit }
         })
         .collect()
 }
@@ -200,7 +215,12 @@ mod tests {
 
     #[test]
     fn values_that_never_come_twice_are_left_alone_and_a_wide_spread_leaves_no_error() {
-        assert_eq!(of(&[&[1.0, 1.1, 1.2], &[1.05, 1.15, 1.25]]), [Resolution::default(); 2]);
+        let untied = of(&[&[1.0, 1.1, 1.2], &[1.05, 1.15, 1.25]]);
+        assert!(untied.iter().all(|arm| (arm.step, arm.error) == (0.0, 0.0)), "{untied:?}");
+        // But what their differences spread is not believed beyond their last digit.
+        assert!((untied[0].unit - 0.1 / 1.2).abs() < 1e-9, "{untied:?}");
+        let least = Resolution::least_deviation([untied[0], untied[1]]);
+        assert!((0.024..0.025).contains(&least), "{least}");
         let wide = of(&[&[1.0, 1.1, 1.2, 1.3, 1.4, 1.4, 1.01]]);
         assert!(wide[0].step > 0.0 && wide[0].error < 1e-9, "{wide:?}");
     }

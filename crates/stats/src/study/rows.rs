@@ -1,6 +1,7 @@
 //! The effect of an arm on one row.
 
 use super::blocks::{Attempt, Blocks, Cell};
+use super::resolution::Resolution;
 use crate::confidence;
 use crate::paired::Paired;
 use crate::{paired, sequence, stopping, student, verdict};
@@ -56,9 +57,15 @@ impl Differences {
         let present: Vec<f64> = differences.iter().flatten().copied().collect();
         let means = if present.is_empty() { each } else { both };
         let values = means.map(|mean| Some(from_scale(mean.get()?, rule.scale)));
-        let rounding = [reference, arm].map(|arm| blocks.resolution(arm, row).error);
-        let rounding = rounding.iter().sum();
-        let paired = Paired::new(&present).map(|paired| Paired { rounding, ..paired });
+        let resolutions = [reference, arm].map(|arm| blocks.resolution(arm, row));
+        let rounding = resolutions.iter().map(|one| one.error).sum::<f64>();
+        let paired = Paired::new(&present).map(|paired| {
+            let hidden = match plan.rules.until {
+                Rule::Width => 0.0,
+                Rule::Verdict => hidden(plan, &paired, Resolution::least_deviation(resolutions)),
+            };
+            Paired { rounding: rounding + hidden, ..paired }
+        });
         let counted = match plan.rules.until {
             Rule::Width => differences.len(),
             Rule::Verdict => present.len(),
@@ -68,8 +75,14 @@ impl Differences {
 
     /// How much more this effect is than another, block by block.
     pub(super) fn beyond(&self, other: &Self) -> Self {
+        self.with(other, -1.0)
+    }
+
+    /// This effect and another, so often, block by block.
+    pub(super) fn with(&self, other: &Self, times: f64) -> Self {
         let blocks = self.differences.iter().zip(&other.differences);
-        let differences: Vec<Option<f64>> = blocks.map(|(a, b)| Some((*a)? - (*b)?)).collect();
+        let sum = |(a, b): (&Option<f64>, &Option<f64>)| Some((*a)? + times * (*b)?);
+        let differences: Vec<Option<f64>> = blocks.map(sum).collect();
         let present: Vec<f64> = differences.iter().flatten().copied().collect();
         let rounding =
             [self, other].iter().filter_map(|one| one.paired).map(|one| one.rounding).sum();
@@ -135,6 +148,19 @@ impl Differences {
             verdict::blocks_needed(&paired, margin, level, rule, widening)
         });
         (verdict, needed.flatten())
+    }
+}
+
+/// By how much a sequence is too narrow whose differences spread less than rounding alone makes them: it
+/// may end with four blocks, and those can be alike by chance.
+fn hidden(plan: &Plan, paired: &Paired, least: f64) -> f64 {
+    let level = confidence::LEVEL / plan.rows.len() as f64;
+    let missing = libm::fmax(least - paired.deviation, 0.0);
+    match paired.blocks {
+        0 | 1 => 0.0,
+        // Below the first balanced set there is no sequence, and nothing to widen.
+        blocks if missing == 0.0 || !sequence::critical(blocks, level).is_finite() => 0.0,
+        blocks => sequence::critical(blocks, level) * missing / libm::sqrt(f64::from(blocks)),
     }
 }
 

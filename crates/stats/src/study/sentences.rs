@@ -3,11 +3,13 @@
 use super::belief;
 use super::headline::{Headline, Question};
 use super::phrase::{counted, percent, signed_percent};
+use super::split;
 use crate::confidence;
 use crate::stopping;
 use coretwin_base::distinct::distinct;
 use coretwin_base::origin::Origin;
 use coretwin_base::study::arm::ArmState;
+use coretwin_base::study::command::CommandSpec;
 use coretwin_base::study::plan::{Comparison, CopyRule, Plan, PlanArm, Protocol, Rule, Scale};
 use coretwin_base::study::summary::{
     Capacity, Interaction, RowEffect, StoppedBecause, SuiteEffect, Summary, Verdict,
@@ -22,7 +24,7 @@ pub(super) fn write(plan: &Plan, summary: &Summary) -> Vec<String> {
         .iter()
         .filter(|arm| arm.label != reference.label)
         .map(|arm| {
-            let reference = plan.base_of(arm);
+            let reference = split::base(plan, summary, arm);
             let result = Headline::new(plan, summary, arm, reference);
             Answer { plan, summary, arm, reference, result }.text()
         })
@@ -371,7 +373,7 @@ impl Answer<'_> {
             let first = rows.first().map(|row| number(row))?;
             rows.iter().all(|row| number(row) == first).then_some(first)
         };
-        let threads_told = self.uses_threads();
+        let threads_told = self.plan.command.as_ref().is_none_or(CommandSpec::uses_threads);
         let describe = |arm: &PlanArm, threads: Option<u32>| {
             let cpus = counted(arm.cpus.len() as u64, "CPU");
             let threads = threads.filter(|&threads| threads > 0 && threads_told);
@@ -384,17 +386,11 @@ impl Answer<'_> {
             }
         };
         let arm = describe(self.arm, same(|row| row.threads));
-        let reference = describe(self.reference, same(|row| row.threads_reference));
+        // Of a split it need not be the one that the rows are compared with.
+        let of_split = self.plan.split.as_ref().map(|_| self.reference.threads);
+        let of_rows = same(|row| row.threads_reference);
+        let reference = describe(self.reference, of_split.or(of_rows));
         format!("with {arm} than with {reference}")
-    }
-
-    /// Whether the thread number reaches the work: a command gets it only where it asks for it.
-    fn uses_threads(&self) -> bool {
-        let Some(command) = &self.plan.command else { return true };
-        let server = command.server.as_ref().map(|server| &server.command);
-        let mut lines =
-            command.argv.iter().chain(server).chain(&command.prepare).chain(&command.cleanup);
-        lines.any(|line| line.contains("{threads}"))
     }
 
     /// "4 copies", where rows run several side by side and all of them equally many.

@@ -58,6 +58,7 @@ pub(crate) fn plan(rows: &[PlanRow]) -> Plan {
         cputime: None,
         load: None,
         simulation: None,
+        split: None,
         seed: 1,
         orders: Vec::new(),
         rules: Rules {

@@ -1,9 +1,12 @@
 //! Looks at a running study.
 
 use crate::fixture::{plan, readings, row};
-use coretwin_base::study::plan::Scale;
+use coretwin_base::random::Stream;
+use coretwin_base::study::plan::{Rule, Scale};
 use coretwin_base::study::reading::Status;
-use coretwin_stats::study::look;
+use coretwin_base::study::summary::{StoppedBecause, Verdict};
+use coretwin_stats::sequence;
+use coretwin_stats::study::{analyse, look};
 
 /// A spread of the differences of about `2 * size`, whatever the number of blocks.
 fn noisy(size: f64) -> impl FnMut(u32, usize, usize) -> f64 {
@@ -57,4 +60,29 @@ fn rows_that_fail_or_are_raw_do_not_hold_the_study_up() {
     assert!(now.satisfied);
     assert_eq!(now.cells[1].ratio, None);
     assert!(now.cells[2].half_width.is_some_and(|half| half > 1.0));
+}
+
+/// Times in ticks of 1.2 % that drift over four, of arms that differ by one and a half: a block shows one
+/// tick or two, and one set of four in sixteen two in all of its blocks, almost without spread.
+#[test]
+fn ticks_that_agree_by_chance_declare_nothing() {
+    const TICK: f64 = 0.012;
+    let mut plan = plan(&[row("a", "f")]);
+    plan.rules.until = Rule::Verdict;
+    plan.rules.looks = sequence::looks(2);
+    let mut wrong = 0;
+    for study in 0..400 {
+        let mut stream = Stream::new(5, "ticks", study);
+        let levels: Vec<f64> = (0..8).map(|_| 1.0 + 4.0 * TICK * stream.unit()).collect();
+        let all = readings(&plan, 8, |block, arm, _| {
+            let gain = if arm == 1 { TICK * 1.5 } else { 0.0 };
+            ((levels[block as usize] - gain) / TICK).round() * TICK
+        });
+        let declared = [4, 8].map(|blocks| {
+            let so_far: Vec<_> = all.iter().filter(|one| one.block < blocks).cloned().collect();
+            analyse(&plan, &so_far, StoppedBecause::Verdict).suites[0].verdict
+        });
+        wrong += u32::from(declared.contains(&Some(Verdict::Helps)));
+    }
+    assert!(wrong <= 8, "{wrong} of 400 declare an effect of 1.8 % to lie above 2 %");
 }

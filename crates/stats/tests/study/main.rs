@@ -8,5 +8,6 @@ mod machines;
 
 mod properties;
 mod sentences;
+mod split;
 mod variants;
 mod warnings;

@@ -142,6 +142,7 @@ fn plan(program: &str, arms: &[&str], rows: &[&Series], blocks: u32) -> Plan {
         cputime: None,
         load: None,
         simulation: None,
+        split: None,
         seed: 0,
         orders: Vec::new(),
         rules: Rules {

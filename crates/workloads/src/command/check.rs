@@ -34,7 +34,7 @@ pub fn check(spec: &CommandSpec) -> Result<(), String> {
         find(program, spec.folder.as_deref())?;
     }
     let mut names = BTreeSet::from(RESERVED);
-    names.extend(EVENTS.iter().flat_map(|(event, _)| [event.name, event.user_name]));
+    names.extend(EVENTS.iter().flat_map(|(event, ..)| [event.name, event.user_name]));
     for metric in &spec.metrics {
         if !names.insert(&metric.name) {
             let name = &metric.name;

@@ -38,6 +38,7 @@ Examples:
   coretwin study --variant old='./old {size}' --variant new='./new {size}' -L size 1,4
   coretwin study service --load-curve 10%..90% --slo p99=10ms      what it carries at an objective
   coretwin study --server ./srv --load './gen -r {rate} > lat' --latencies lat --load-curve auto
+  coretwin study --split smt,threads -- mpirun -np {threads} ./solver      siblings or more ranks?
   coretwin study --arm boot:nosmt --arm boot:smt -- ./mycmd      the same by booting, one boot a visit
   coretwin study article --machine xeon-mp-foster       the article's study on its machine, simulated
   coretwin study chat --machine zen4-2x96 --arm on@fair --arm on@core-queue
@@ -66,6 +67,10 @@ pub(crate) struct Args {
     /// Measure the reference twice: if it differs from itself no verdict is given
     #[arg(long, help_heading = "What is compared")]
     aa: bool,
+    /// Tell what siblings do from what more threads do: both arms with the threads of each. Needs work
+    /// that is told how many: {threads} in a command, or chat:rooms={threads}
+    #[arg(long, value_name = "smt,threads", value_parser = ["smt,threads"], conflicts_with = "variants", help_heading = "What is compared")]
+    split: Option<String>,
     /// Switch SMT itself: short for --arm off --arm on
     #[arg(long, conflicts_with = "arms", help_heading = "What is compared")]
     switch: bool,
@@ -225,8 +230,9 @@ pub(crate) struct Args {
     pub(crate) out: Option<PathBuf>,
     /// Go on with the study in this folder, by its own plan; only --budget can be given anew
     #[arg(long, value_name = "DIR", conflicts_with_all = ["workloads", "command", "arms",
-        "placement", "machine", "fit", "variants", "aa", "parameter_list", "parameter_scan", "shell",
-        "warmup", "load", "latencies", "load_curve", "slo", "threads", "copies", "metrics", "primary", "server", "ready",
+        "placement", "machine", "fit", "variants", "aa", "split", "parameter_list", "parameter_scan",
+        "shell", "warmup", "load", "latencies", "load_curve", "slo", "threads", "copies", "metrics",
+        "primary", "server", "ready",
         "ready_timeout", "setup", "prepare", "cleanup", "min_time", "timeout", "blocks", "target",
         "until", "margin", "quick", "protocol", "no_warmup", "steal_limit", "others_limit", "seed",
         "dry_run", "switch", "repeats", "settle"], help_heading = "Results")]
@@ -361,8 +367,8 @@ impl Args {
             "--until verdict stops where an effect looks large, so machines could not be put together"
         } else if self.load_curve.is_some() {
             "--load-curve: shares of saturation differ from machine to machine; study them one by one"
-        } else if !self.variants.is_empty() || self.aa {
-            "--variant and --aa: a fleet compares arms; compare commands machine by machine"
+        } else if !self.variants.is_empty() || self.aa || self.split.is_some() {
+            "--variant, --split and --aa: a fleet compares arms of all CPUs; ask machine by machine"
         } else if self.file.is_some() || self.write.is_some() {
             "--file and --write: a fleet's plan holds the options itself; write them out"
         } else if boots || self.boot.is_some() {
@@ -404,6 +410,7 @@ impl Args {
             warmup: !self.no_warmup && self.warmup != Some(0),
             warmup_runs: self.warmup.filter(|runs| *runs > 0),
             control: self.aa,
+            split: self.split.is_some(),
             settle_s: self.settle.as_secs_f64(),
             repeats: self.repeats,
             steal_share_max: self.steal_limit.0,

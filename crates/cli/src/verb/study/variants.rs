@@ -175,6 +175,11 @@ mod tests {
         }
         assert_eq!(of(&["a=echo *", "b=x"], Some("none"))[0].argv, ["echo", "*"]);
         assert_eq!(of(&["a=x", "b=y"], Some("bash -e"))[0].argv, ["bash", "-e", "-c", "x"]);
+        for (line, shell) in
+            [("gzip -c f", None), ("gzip -c f > g", None), ("gzip -c f", Some("bash -e"))]
+        {
+            assert_eq!(of(&[&format!("a={line}"), "b=x"], shell)[0].typed(), line);
+        }
     }
 
     #[test]
