@@ -370,7 +370,7 @@ impl Headline {
         let Some(effect) = self.effect else {
             return match *word {
                 "TOO BUSY" => {
-                    format!("{word} to say: others disturbed every block, so nothing was kept.")
+                    format!("{word} to say: every block was disturbed, so nothing was kept.")
                 }
                 word => {
                     format!("{word} for {arm} against {reference}: no block has values of both.")
