@@ -384,8 +384,15 @@ fn every_cap_is_tried() {
         Expect::Refused(cap) | Expect::Taken(cap) => cap.of,
     });
     // The other tests of this file, and of what the program reads where only root writes: `request`,
-    // openmetrics/endpoint/tests.rs.
-    let others = [&caps::JOURNAL, &caps::ANSWER, &caps::BUNDLE, &caps::OUTPUT, &caps::REQUEST];
+    // openmetrics/endpoint/tests.rs, and what a load has written: workloads, service/latencies.rs.
+    let others = [
+        &caps::JOURNAL,
+        &caps::ANSWER,
+        &caps::BUNDLE,
+        &caps::OUTPUT,
+        &caps::REQUEST,
+        &caps::LATENCIES,
+    ];
     let tried: BTreeSet<&str> = files.chain(others.map(|cap| cap.of)).collect();
     assert_eq!(tried, caps::ALL.iter().map(|cap| cap.of).collect());
 }

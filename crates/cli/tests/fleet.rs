@@ -36,7 +36,7 @@ fn what_makes_no_sense_is_refused_with_what_to_do() {
         (&["study", "chat", "--switch"], "--yes"),
         (&["study", "chat", "--protocol=2003"], "intervals"),
         (&["study", "--arm=boot:a", "--arm=boot:b", "--", "true"], "boot"),
-        (&["study", "--variant=true", "--aa"], "compare commands machine by machine"),
+        (&["study", "--variant=true", "--aa"], "ask machine by machine"),
         (&["study", "chat", "--aa"], "--aa"),
         (&["study", "--file=x.toml"], "holds the options itself"),
         (&["study", "--nonsense"], "--nonsense"),

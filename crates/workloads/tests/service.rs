@@ -197,7 +197,9 @@ fn a_server_of_another_protocol_is_told() {
 
 #[test]
 fn memcached_is_asked_in_its_own_protocol() {
-    if !common::installed("memcached") {
+    // Debian's package starts a server on the machine, so the gate does not install it.
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if !std::env::split_paths(&path).any(|folder| folder.join("memcached").exists()) {
         return left_out("memcached is not installed (Debian: memcached)");
     }
     for row in ["latency:rate=1000,", "throughput:"] {

@@ -113,6 +113,7 @@ fn nanoseconds(line: &str, unit: Option<Unit>) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
 
     fn of(text: &str, unit: Option<Unit>) -> Result<Latency, String> {
         let folder = tempfile::tempdir().expect("folder");
@@ -149,6 +150,18 @@ mod tests {
         }
         let endless = read(Path::new("/dev/zero"), None, None, 1.0).expect_err("endless");
         assert!(endless.to_string().contains("line 1: it has more than 16 MiB"), "{endless}");
+        let folder = tempfile::tempdir().expect("folder");
+        // Comments without end, through a FIFO, for a file of that size would have to be written.
+        let line =
+            "mkfifo l && touch made && exec yes \"#$(head -c 99999 /dev/zero | tr '\\0' x)\" > l";
+        let mut sh =
+            Command::new("sh").args(["-c", line]).current_dir(&folder).spawn().expect("sh");
+        while !folder.path().join("made").exists() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let endless = read(&folder.path().join("l"), None, None, 1.0).expect_err("endless");
+        assert!(endless.to_string().contains(&caps::LATENCIES.exceeded().to_string()), "{endless}");
+        sh.wait().expect("the pipe breaks");
         assert!(of("\u{1b}[2Jms", None).is_err_and(|why| !why.contains('\u{1b}')));
     }
 }
