@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -22,10 +22,12 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").to_owned()
 }
 
+/// Written by a child, for what this process holds open for writing, children of its other threads hold
+/// too, and execve(2) refuses.
 fn script(path: &Path, text: &str) {
-    let _ = fs::remove_file(path);
-    fs::write(path, format!("#!/bin/sh\n{text}\n")).expect("script");
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("mode");
+    let lines = r#"rm -f "$0" && printf '#!/bin/sh\n%s\n' "$1" >"$0" && chmod 755 "$0""#;
+    let status = Command::new("/bin/sh").args(["-c", lines]).arg(path).arg(text).status();
+    assert!(status.expect("a shell").success(), "{} is written", path.display());
 }
 
 /// A machine on which a build works, until something is taken away.

@@ -4,10 +4,10 @@
 #[path = "docs/page.rs"]
 mod page;
 
+use coretwin_host::fake;
 use page::{Typed, commands, missing};
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -56,8 +56,7 @@ const STANDING_IN: &[&str] = &[
 
 /// Writes a script.
 fn script(path: &Path, text: &str) {
-    fs::write(path, format!("#!/bin/sh\n{text}\n")).expect("script");
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("mode");
+    fake::program(path, &format!("#!/bin/sh\n{text}\n")).expect("script");
 }
 
 /// A folder of programs for commands that are only checked: ours reads its options up to `--` and

@@ -7,12 +7,13 @@ mod common;
 
 use common::{CORETWIN, coretwin, host, patiently};
 use coretwin_base::caps::{self, Cap, size};
+use coretwin_host::fake;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
@@ -325,8 +326,7 @@ fn what_is_small_when_it_is_compressed_is_refused() {
 
 /// A program that stands in for one of the system.
 fn stand_in(path: &Path, script: &str) {
-    fs::write(path, format!("#!/bin/sh\n{script}\n")).expect("script");
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("mode");
+    fake::program(path, &format!("#!/bin/sh\n{script}\n")).expect("script");
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod common;
 mod parquet;
 
 use common::coretwin;
-use std::os::unix::fs::PermissionsExt;
+use coretwin_host::fake;
 use std::path::Path;
 use std::process::Command;
 
@@ -62,8 +62,7 @@ fn the_action_posts_the_report_and_fails_on_the_verdict() {
     let programs = Path::new(common::CORETWIN).parent().expect("a folder").display().to_string();
     // In place of GitHub's own program: what it was asked to post.
     let gh = folder.path().join("gh");
-    std::fs::write(&gh, "#!/bin/sh\necho \"$@\" >>posted\n").expect("gh");
-    std::fs::set_permissions(&gh, std::fs::Permissions::from_mode(0o755)).expect("gh");
+    fake::program(&gh, "#!/bin/sh\necho \"$@\" >>posted\n").expect("gh");
     let own = std::env::var("PATH").expect("PATH");
     let path = format!("{}:{programs}:{own}", folder.path().display());
     let run = |new: &str, name: &str| {

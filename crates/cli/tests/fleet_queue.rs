@@ -4,8 +4,8 @@
 mod common;
 
 use common::{CORETWIN, Ran};
+use coretwin_host::fake;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -41,8 +41,7 @@ fn cluster(folder: &Path, room: u32, refusal: &str) {
     fs::create_dir(&bin).expect("bin");
     for (name, script) in [("sbatch", SBATCH), ("squeue", "#!/bin/sh\n"), ("sacct", "#!/bin/sh\n")]
     {
-        fs::write(bin.join(name), script).expect(name);
-        fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).expect(name);
+        fake::program(&bin.join(name), script).expect(name);
     }
     fs::write(folder.join("room"), room.to_string()).expect("room");
     fs::write(folder.join("refusal"), refusal).expect("refusal");

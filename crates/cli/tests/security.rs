@@ -6,7 +6,8 @@ mod common;
 
 use common::{CORETWIN, coretwin, host, patiently};
 use coretwin_base::printable::is_steering;
-use std::fs::{self, Permissions};
+use coretwin_host::fake;
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -18,8 +19,7 @@ const STUDY: [&str; 6] = ["study", "--quick", "--arm", "a=cpus:0", "--arm", "b=c
 
 /// A script in a folder.
 fn script(folder: &Path, name: &str, text: &str) {
-    fs::write(folder.join(name), format!("#!/bin/sh\n{text}\n")).expect("script");
-    fs::set_permissions(folder.join(name), Permissions::from_mode(0o755)).expect("mode");
+    fake::program(&folder.join(name), &format!("#!/bin/sh\n{text}\n")).expect("script");
 }
 
 /// Everything below a folder that others may write.
@@ -330,7 +330,7 @@ fn no_verb_prints_what_steers_a_terminal() {
     script(folder, "bad", &lines);
     assert!(go(&["run", "--", "./bad"]).1.contains("own"), "what it said is told");
     let program = folder.join("\u{1b}]0;own\u{7}");
-    fs::copy("/bin/sh", &program).expect("a program");
+    symlink("/bin/sh", &program).expect("a program");
     let mut busy = Command::new(&program).args(["-c", "while :; do :; done"]).spawn().expect("it");
     let other = busy.id().to_string();
     let one = go(&["account", "--pid", &other, "--for", "500ms", "--json"]).1;

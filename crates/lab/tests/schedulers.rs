@@ -5,7 +5,7 @@ mod support;
 
 use coretwin_base::study::plan::{Comparison, Plan};
 use coretwin_base::study::reading::Phase;
-use coretwin_host::fake::sched_ext::install;
+use coretwin_host::fake::{self, sched_ext::install};
 use coretwin_host::root::Root;
 use coretwin_host::sched_ext::State;
 use coretwin_lab::host_machine::HOST;
@@ -13,7 +13,6 @@ use coretwin_lab::request::Counts;
 use coretwin_lab::switching::Scheduling;
 use coretwin_lab::{Error, planning, run_order};
 use coretwin_stats::study::pair_comparison;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use support::{switchable, with_arms};
 
@@ -76,8 +75,7 @@ fn machine(answer: &str) -> (tempfile::TempDir, Root, PathBuf) {
         state = state.display(),
     );
     let program = root.path("keeper");
-    std::fs::write(&program, script).expect("written");
-    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).expect("set");
+    fake::program(&program, &script).expect("written");
     (folder, root, program)
 }
 

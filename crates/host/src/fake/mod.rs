@@ -9,9 +9,11 @@ pub mod crowd;
 pub mod decay;
 pub mod kernel;
 mod machines;
+mod program;
 pub mod sched_ext;
 
 pub use machines::FAKES;
+pub use program::program;
 #[cfg(test)]
 pub(crate) use {machines::LISTING_1, tests::of_files, tests::put, tests::written};
 
