@@ -217,33 +217,43 @@ fn hosts_side_by_side_one_that_is_not_there_and_a_merge_that_does_not_change() {
     assert_eq!(fs::read_dir(folder.join("f/bundles")).expect("bundles").count(), 2);
 }
 
-#[test]
-fn a_connection_that_dies_loses_nothing() {
-    let scratch = tempfile::tempdir().expect("folder");
-    let folder = scratch.path();
-    let Some(server) = Server::start(folder) else { return };
-    // It goes on until the test says so, so that the connection dies before it ends.
-    let go = folder.join("go");
-    let line = format!("until test -e {}; do sleep 0.05; done", go.display());
+/// A fleet of one host whose command goes on until a file is there, from its third run on; it runs.
+fn begun(folder: &Path, server: &Server, go: &Path) -> Child {
+    let go = go.display();
+    // It ends, too, when the test is gone.
+    let line = format!(
+        "echo >>{go}.runs; test $(wc -l <{go}.runs) -lt 3 || \
+         until test -e {go} || ! test -e {go}.runs; do sleep 0.05; done"
+    );
     let study = [&STUDY[..6], &["sh", "-c", &line]].concat();
     plan(folder, &server.host(server.ports[0]), &study);
-
-    let mut run = Command::new(CORETWIN)
+    let run = Command::new(CORETWIN)
         .args(["fleet", "run", "f"])
         .current_dir(folder)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .expect("starts");
+    let runs = || fs::read(folder.join("go.runs")).map_or(0, |lines| lines.len());
+    until(folder, |said| said.contains("running") && runs() == 3, "it begins");
+    run
+}
+
+fn until(folder: &Path, is_so: impl Fn(&str) -> bool, what: &str) {
     let began = Instant::now();
-    let is_begun = || {
-        let text = coretwin(folder, &["fleet", "status", "f"]).out;
-        text.contains("running")
-    };
-    while !is_begun() {
-        assert!(began.elapsed() < PATIENCE, "it does not begin");
+    while !is_so(&coretwin(folder, &["fleet", "status", "f"]).out) {
+        assert!(began.elapsed() < PATIENCE, "{what}: it never does");
         std::thread::sleep(Duration::from_millis(100));
     }
+}
+
+#[test]
+fn a_connection_that_dies_loses_nothing() {
+    let scratch = tempfile::tempdir().expect("folder");
+    let folder = scratch.path();
+    let Some(server) = Server::start(folder) else { return };
+    let go = folder.join("go");
+    let mut run = begun(folder, &server, &go);
     server.cut();
     let ended = run.wait().expect("ends");
     assert_eq!(ended.code(), Some(1), "the connection died");
@@ -254,6 +264,23 @@ fn a_connection_that_dies_loses_nothing() {
     assert!(ran.out.contains("1 done"), "{ran:?}");
     assert_eq!(coretwin(folder, &["fleet", "merge", "f"]).status, 0);
     assert_eq!(merged(folder)[0]["state"], "complete");
+}
+
+#[test]
+fn an_interrupt_stops_what_runs_on_the_hosts_and_the_next_run_goes_on() {
+    let scratch = tempfile::tempdir().expect("folder");
+    let folder = scratch.path();
+    let Some(server) = Server::start(folder) else { return };
+    let go = folder.join("go");
+    let mut run = begun(folder, &server, &go);
+    assert!(made(Command::new("kill").args(["-INT", &run.id().to_string()])));
+    until(folder, |said| !said.contains("running"), "the host stops");
+    assert_eq!(run.wait().expect("ends").code(), Some(130));
+    let said = coretwin(folder, &["fleet", "status", "f"]).out;
+    assert!(said.contains("1 partial"), "what it has is here: {said}");
+    fs::write(&go, "").expect("go");
+    let ran = coretwin(folder, &["fleet", "run", "f"]);
+    assert!(ran.status == 0 && ran.out.contains("1 done"), "{ran:?}");
 }
 
 #[test]

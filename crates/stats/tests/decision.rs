@@ -3,6 +3,8 @@
 #[path = "study/fixture.rs"]
 mod fixture;
 
+use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::machine::topology::Topology;
 use coretwin_base::origin::Origin;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::decision::{Decision, ENERGY_METRIC, Licence, Measure};
@@ -203,4 +205,18 @@ fn a_control_is_nothing_to_set_and_one_that_differs_leaves_nothing_to_decide() {
     let odd = with(0.7);
     let summary = analyse(&plan, &odd, StoppedBecause::Blocks);
     assert_eq!(decide(&plan, &odd, &summary, None), None);
+}
+
+#[test]
+fn a_licence_by_package_counts_the_packages_of_an_arm() {
+    let mut plan = plan(&[row("a", "a")]);
+    // CPUs 0-3 in one package, 4-7 in the other: `on` does 1.6 times the work with two licences, on
+    // eight threads for three.
+    plan.topology = Topology::regular(2, 2, 2);
+    plan.arms[0].cpus = CpuSet::parse("0-2").expect("a list");
+    let decision =
+        decided(&plan, &readings(&plan, 10, seconds(1.0 / 1.6)), Some(Licence::PerPackage));
+    let (ratio, verdict) = ratio(&decision, Measure::Licence(Licence::PerPackage));
+    assert!((ratio - 0.8).abs() < 0.01 && verdict == Some(Verdict::Hurts), "{ratio}");
+    assert_eq!(decision.choice.arm.as_deref(), Some("one-per-core"));
 }
