@@ -102,6 +102,9 @@ struct task_struct {
 	int tgid;
 	u64 start_boottime;
 	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	void *mm;
+	int static_prio;
 	int nr_cpus_allowed;
 	const struct cpumask *cpus_ptr;
 	unsigned short migration_disabled;

@@ -33,7 +33,7 @@ enum scx_enq_flags {
 	SCX_ENQ_REENQ = 1ull << 40,
 	SCX_ENQ_LAST = 1ull << 41
 };
-enum scx_wake_flags { SCX_WAKE_FORK = 4 };
+enum scx_wake_flags { SCX_WAKE_FORK = 4, SCX_WAKE_SYNC = 16 };
 #define HAS_WAKE_FLAG(flags, flag) ((flags) & __builtin_preserve_enum_value(*(enum scx_wake_flags *)flag, 1))
 #define HAS_FLAG(flags, flag) ((flags) & __builtin_preserve_enum_value(*(enum scx_enq_flags *)flag, 1))
 #define KNOWS_FLAG(flag) __builtin_preserve_enum_value(*(enum scx_enq_flags *)flag, 0)
@@ -89,6 +89,8 @@ struct sched_ext_ops {
 	void (*enable)(struct task_struct *);
 	s32 (*init)(void);
 	void (*exit)(struct scx_exit_info *);
+	bool (*yield)(struct task_struct *, struct task_struct *);
+	void (*exit_task)(struct task_struct *, void *);
 };
 
 extern int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) KSYM;

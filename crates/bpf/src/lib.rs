@@ -1,7 +1,8 @@
 //! Programs that run in the kernel, and their loaders. The C is in `c/`, GPL-2.0-only; `build.rs`
 //! compiles it into objects that are embedded here.
 //!
-//! * [`core_queue`]: the scheduler with one queue for each physical core.
+//! * [`core_queue`]: the scheduler with one queue for each physical core, and the loader of all schedulers.
+//! * [`programs`]: every scheduler that can be loaded, with what it counts.
 //! * [`overlap`]: whose run time passed beside how many busy siblings, to the nanosecond.
 //!
 //! Invariants:
@@ -18,5 +19,6 @@ mod error;
 #[cfg(feature = "bpf")]
 mod object;
 pub mod overlap;
+pub mod programs;
 
 pub use error::Error;

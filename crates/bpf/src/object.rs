@@ -52,8 +52,8 @@ pub(crate) fn load(object: &'static str, open: OpenObject) -> Result<Object, Err
 /// The least rights short of root's that an object needs (capabilities(7)), and what for.
 fn rights(object: &str) -> &'static str {
     match object {
-        // Its loader works for root alone.
-        "core_queue" => "",
+        // Their loader works for root alone.
+        name if crate::programs::PROGRAMS.iter().any(|program| program.object == name) => "",
         _ => {
             ", or with CAP_BPF (to load programs and maps) and CAP_PERFMON (they trace the kernel and \
              read its memory)"

@@ -1,8 +1,9 @@
-//! The pure decisions of core-queue are the same in the kernel's program and in the simulated policy: the header
+//! The pure decisions of a policy are the same in the kernel's program and in the simulated one: the header
 //! that the program includes is compiled natively, and asked what the simulated one answered.
 
 use coretwin_base::random::Stream;
 use coretwin_base::simulation::core_queue::decide;
+use coretwin_base::simulation::linux_2_4_19;
 use coretwin_bpf::core_queue::Decision;
 use std::fmt::Write;
 use std::io::Write as _;
@@ -96,17 +97,108 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
 
 #[test]
 fn the_program_and_the_simulated_policy_decide_alike() {
+    let mut stream = Stream::new(1, "decisions", 0);
+    let cases: Vec<(String, i64)> = (0..CASES).map(|index| case(&mut stream, index)).collect();
+    asked(DRIVER, &cases);
+}
+
+/// The same for linux-2.4.19: reads a kind and four numbers a line.
+const LINUX_2_4_19: &str = r#"
+#include <stdbool.h>
+#include <stdio.h>
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef long long s64;
+#include "linux_2_4_19_decide.h"
+
+int main(void)
+{
+	s64 n[4];
+	char kind;
+
+	while (scanf(" %c %lld %lld %lld %lld", &kind, n, n + 1, n + 2, n + 3) == 5) {
+		printf("%lld\n", kind == 's'	? slice_of(n[0])
+				 : kind == 'g' ? goodness_of(n[0], n[1], n[2], n[3])
+				 : kind == 'r' ? renewed(n[0], n[1], n[2])
+				 : kind == 'l' ? left_by_fork(n[0])
+				 : kind == 'c' ? got_by_fork(n[0])
+				 : kind == 'b' ? given_back(n[0], n[1])
+					       : ticked(n[0]));
+	}
+	return 0;
+}
+"#;
+
+/// A line of that driver's input, and what the simulated policy calculates.
+fn case_2_4_19(stream: &mut Stream, index: u64) -> (String, i64) {
+    let mut below = |bound: u64| (stream.next_u64() % bound) as i64;
+    let (counter, other, nice) = (below(41), below(41), below(40) - 20);
+    let (same_cpu, same_memory) = (below(2), below(2));
+    let epochs = if index.is_multiple_of(2) { below(12) } else { below(1 << 60) };
+    let (kind, n, expected) = match index % 7 {
+        0 => ('s', [nice, 0, 0, 0], linux_2_4_19::slice(nice)),
+        1 => (
+            'g',
+            [counter, nice, same_cpu, same_memory],
+            linux_2_4_19::goodness(counter, nice, same_cpu != 0, same_memory != 0),
+        ),
+        2 => {
+            let renewed = linux_2_4_19::renewed(counter, nice, epochs.unsigned_abs());
+            ('r', [counter, nice, epochs, 0], renewed)
+        }
+        3 => ('l', [counter, 0, 0, 0], linux_2_4_19::forked(counter).0),
+        4 => ('c', [counter, 0, 0, 0], linux_2_4_19::forked(counter).1),
+        5 => ('b', [counter, other, 0, 0], linux_2_4_19::given_back(counter, other)),
+        _ => ('t', [counter, 0, 0, 0], linux_2_4_19::ticked(counter)),
+    };
+    (format!("{kind} {}", n.map(|number| number.to_string()).join(" ")), expected)
+}
+
+#[test]
+fn linux_2_4_19_calculates_alike() {
+    let mut stream = Stream::new(1, "linux-2.4.19", 0);
+    let drawn: Vec<_> = (0..CASES).map(|index| case_2_4_19(&mut stream, index)).collect();
+    asked(LINUX_2_4_19, &drawn);
+    let worked = WORKED.iter().map(|(line, expected)| ((*line).to_owned(), *expected));
+    asked(LINUX_2_4_19, &worked.collect::<Vec<_>>());
+}
+
+/// Sums of the simulated policy's golden cases, which were worked by hand.
+const WORKED: &[(&str, i64)] = &[
+    // `plain` at nice 0 and `better` at nice -10 on their last CPU, without and with their memory at hand.
+    ("s 0 0 0 0", 6),
+    ("s -10 0 0 0", 8),
+    ("g 6 0 1 0", 41),
+    ("g 6 0 1 1", 42),
+    ("g 8 -10 1 0", 53),
+    ("g 8 -10 1 1", 54),
+    ("g 0 -10 1 1", 0),
+    // On a CPU that is not their last.
+    ("g 6 0 0 0", 26),
+    ("g 8 -10 0 0", 38),
+    // New slices for those who have used theirs up, and for one that sleeps.
+    ("r 0 0 1 0", 6),
+    ("r 0 -10 1 0", 8),
+    ("r 6 0 1 0", 9),
+    ("r 6 0 4 0", 11),
+    // A fork and an exit.
+    ("l 5 0 0 0", 2),
+    ("c 5 0 0 0", 3),
+    ("b 2 3 0 0", 5),
+    ("b 15 11 0 0", 20),
+];
+
+/// Compiles a driver, and holds its answers against those expected.
+fn asked(source_text: &str, cases: &[(String, i64)]) {
     let folder = tempfile::tempdir().expect("a folder");
     let (source, program) = (folder.path().join("driver.c"), folder.path().join("driver"));
-    std::fs::write(&source, DRIVER).expect("written");
+    std::fs::write(&source, source_text).expect("written");
     let headers = Path::new(env!("CARGO_MANIFEST_DIR")).join("c");
     // The C compiler by which Rust links.
     let mut compiler = Command::new("cc");
     compiler.args(["-Wall", "-Werror", "-std=gnu11", "-I"]).arg(headers).arg(&source);
     assert!(compiler.arg("-o").arg(&program).status().expect("cc").success());
 
-    let mut stream = Stream::new(1, "decisions", 0);
-    let cases: Vec<(String, i64)> = (0..CASES).map(|index| case(&mut stream, index)).collect();
     let mut input = String::new();
     cases.iter().for_each(|(line, _)| writeln!(input, "{line}").expect("text"));
     let mut driver = Command::new(&program);
@@ -118,7 +210,7 @@ fn the_program_and_the_simulated_policy_decide_alike() {
     writer.join().expect("no panic").expect("written");
     let answers = String::from_utf8(output.stdout).expect("numbers");
     assert_eq!(answers.lines().count(), cases.len());
-    for ((line, decision), answer) in cases.iter().zip(answers.lines()) {
-        assert_eq!(answer, decision.to_string(), "{line}");
+    for ((line, expected), answer) in cases.iter().zip(answers.lines()) {
+        assert_eq!(answer, expected.to_string(), "{line}");
     }
 }

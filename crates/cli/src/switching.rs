@@ -6,8 +6,8 @@ use crate::exit::NotRestored;
 use crate::verb::sched::doctor::refusal;
 use crate::{consent, out};
 use anyhow::Result;
+use coretwin_base::machine::scheduler::name_of;
 use coretwin_base::machine::topology::Topology;
-use coretwin_base::simulation::core_queue::NAME;
 use coretwin_base::study::arm::KERNEL;
 use coretwin_base::study::plan::Plan;
 use coretwin_base::warning::Warning;
@@ -96,8 +96,12 @@ fn refusal(_: &Root) -> Option<String> {
 /// Refuses a plan whose schedulers cannot be loaded here, before anything is changed. Errors: what
 /// stands in the way.
 pub(crate) fn can_load(plan: &Plan, root: &Root) -> Result<(), Error> {
-    match refusal(root).filter(|_| plan.changes_scheduler()) {
-        Some(why) => Err(Error::NotPossible(format!("{NAME} cannot be loaded here: {why}"))),
+    let loaded = plan.arms.iter().find(|arm| arm.scheduler != KERNEL);
+    match loaded.filter(|_| plan.changes_scheduler()).zip(refusal(root)) {
+        Some((arm, why)) => {
+            let name = name_of(&arm.scheduler);
+            Err(Error::NotPossible(format!("{name} cannot be loaded here: {why}")))
+        }
         None => Ok(()),
     }
 }
@@ -117,7 +121,7 @@ pub(crate) fn foretell(plan: &Plan, root: &Root) -> String {
         None => "nothing is known to stand in the way".to_owned(),
     };
     format!(
-        "Scheduler    {NAME} is loaded for each visit to {} and unloaded after it; {can}\n",
+        "Scheduler    loaded for each visit to {}, and unloaded after it; {can}\n",
         labels.join(", ")
     )
 }

@@ -1,6 +1,7 @@
 //! The examination of machines on which core-queue could be loaded, or could not.
 
-use coretwin_base::simulation::core_queue::{OPS_NAME, Options};
+use coretwin_base::simulation::core_queue::OPS_NAME;
+use coretwin_base::simulation::live::Options;
 use coretwin_host::fake::machine;
 use coretwin_host::fake::sched_ext::{btf, install, put};
 use coretwin_host::root::Root;

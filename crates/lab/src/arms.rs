@@ -3,7 +3,7 @@
 use crate::error::Error;
 use coretwin_base::machine::cpu_set::{CoreId, CpuSet};
 use coretwin_base::machine::topology::Topology;
-use coretwin_base::simulation::core_queue::{self, Options};
+use coretwin_base::simulation::live::{Options, POLICIES};
 use coretwin_base::study::arm::{ArmSpec, ArmState, KERNEL};
 use coretwin_base::study::boot::Promise;
 use coretwin_base::study::plan::{Comparison, PlanArm, Split, Variant};
@@ -186,7 +186,9 @@ fn scheduler_about(spec: &ArmSpec) -> Result<String, Error> {
         return Ok(String::new());
     }
     let Some(options) = Options::of_scheduler(&spec.scheduler).map_err(usage)? else {
-        let why = suggest::unknown("scheduler", &spec.scheduler, &[KERNEL, core_queue::NAME]);
+        let ours = POLICIES.iter().map(|policy| policy.name);
+        let known: Vec<&str> = std::iter::once(KERNEL).chain(ours).collect();
+        let why = suggest::unknown("scheduler", &spec.scheduler, &known);
         return Err(usage(format!("{why}; simulated machines have more")));
     };
     match spec.state {
@@ -205,7 +207,7 @@ fn scheduler_about(spec: &ArmSpec) -> Result<String, Error> {
                 true => String::new(),
                 false => format!(" with {}", changed.join(", ")),
             };
-            Ok(format!("; under {}, loaded for each visit{with}", core_queue::NAME))
+            Ok(format!("; under {}, loaded for each visit{with}", options.policy().name))
         }
     }
 }

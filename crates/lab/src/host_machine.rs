@@ -207,7 +207,7 @@ impl HostMachine {
 
     fn why_gone(&self) -> String {
         let ending = self.scheduling.as_ref().and_then(Scheduling::ending);
-        ending.map_or_else(String::new, |ending| format!("; core-queue is gone: {ending}"))
+        ending.map_or_else(String::new, |ending| format!("; the scheduler is gone: {ending}"))
     }
 
     fn usable_now(&self) -> Result<CpuSet, MachineError> {

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::topology::{SmtControl, Topology};
-use coretwin_base::simulation::core_queue::{NAME, Options};
+use coretwin_base::simulation::live::Options;
 use coretwin_base::study::arm::KERNEL;
 use coretwin_host::root::Root;
 use coretwin_host::sched_ext::keeper::{self, Keeper, KeeperError};
@@ -126,7 +126,7 @@ impl Scheduling {
             let mut command = keeper::command(&self.program, options, Some(std::process::id()));
             self.keeper = Some(Keeper::start(&mut command).map_err(|error| error.to_string())?);
         }
-        let expected = if options.is_some() { NAME } else { KERNEL };
+        let expected = options.map_or(KERNEL, |options| options.policy().name);
         let now = State::in_charge(&self.root);
         match now == expected {
             true => Ok(()),

@@ -3,7 +3,7 @@
 
 use crate::Error;
 use coretwin_base::machine::scheduler::{self, in_charge};
-use coretwin_base::simulation::core_queue;
+use coretwin_base::simulation::live::Policy;
 use std::fs::read_to_string;
 use std::path::Path;
 
@@ -26,11 +26,11 @@ pub(crate) fn verify(root: &Path, expected: &str) -> Result<(), Error> {
         )));
     }
     let status = read_to_string(root.join("proc/self/sched")).unwrap_or_default();
-    match (is_extended(&status), expected) {
-        (Some(false), core_queue::NAME) => Err(Error::failed(
-            "core-queue is loaded, but the kernel does not schedule this worker by it: its class is \
-             not a normal one; start the study with the ordinary policy (chrt --other 0)",
-        )),
+    match is_extended(&status) {
+        Some(false) if Policy::find(expected).is_ok() => Err(Error::failed(format!(
+            "{expected} is loaded, but the kernel does not schedule this worker by it: its class is \
+             not a normal one; start the study with the ordinary policy (chrt --other 0)"
+        ))),
         _ => Ok(()),
     }
 }

@@ -44,6 +44,7 @@ const ACCOUNT: Suite = Suite::Unit("coretwin-account");
 const LAB: Suite = Suite::Unit("coretwin-lab");
 const ENGINE: Suite = Suite::Tests("coretwin-lab", "study");
 const SWITCHING: Suite = Suite::Tests("coretwin-lab", "switching");
+const DECISIONS: Suite = Suite::Tests("coretwin-bpf", "decisions");
 const OVERLAP: Suite = Suite::Live("coretwin-bpf", "overlap");
 const TOP: Suite = Suite::Unit("coretwin-top");
 const CLI: Suite = Suite::Unit("coretwin");
@@ -399,16 +400,28 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: SIM, test: "kernel::accounting::tests::the_formulas_of_two_siblings",
     },
     Fault {
-        name: "sim-2.4-no-same-cpu-bonus", file: "crates/sim/src/policies/linux_2_4_19.rs",
+        name: "sim-2.4-no-same-cpu-bonus", file: "crates/base/src/simulation/linux_2_4_19.rs",
         find: "{ SAME_CPU_BONUS }",
         put: "{ 0 }",
         suite: SIM, test: "policies::linux_2_4_19::tests::goodness_is_the_sum_of_its_parts",
     },
     Fault {
-        name: "sim-2.4-sleepers-get-nothing", file: "crates/sim/src/policies/linux_2_4_19.rs",
-        find: "*counter = (*counter >> 1) + slice(facts.nice);",
-        put: "*counter = slice(facts.nice);",
+        name: "sim-2.4-sleepers-get-nothing", file: "crates/base/src/simulation/linux_2_4_19.rs",
+        find: "(counter >> 1) + slice(nice))",
+        put: "(counter >> 8) + slice(nice))",
         suite: SIM, test: "policies::linux_2_4_19::tests::spent_slices_are_renewed_for_sleepers_too",
+    },
+    Fault {
+        name: "live-2.4-memory-weighs-as-the-cpu", file: "crates/bpf/c/linux_2_4_19_decide.h",
+        find: "same_memory ? SAME_MEMORY_BONUS : 0",
+        put: "same_memory ? SAME_CPU_BONUS : 0",
+        suite: DECISIONS, test: "linux_2_4_19_calculates_alike",
+    },
+    Fault {
+        name: "live-2.4-one-epoch-at-most", file: "crates/bpf/c/linux_2_4_19_decide.h",
+        find: "if (epoch < epochs)",
+        put: "if (epoch < 1 && epochs)",
+        suite: DECISIONS, test: "linux_2_4_19_calculates_alike",
     },
     Fault {
         name: "sim-semaphore-lost-wake", file: "crates/sim/src/kernel/synchronisation.rs",

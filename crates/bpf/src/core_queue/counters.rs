@@ -1,4 +1,4 @@
-//! What the scheduler counts: one table, in the order of `enum counter` in `c/core_queue.h`.
+//! What `core-queue` counts: one table, in the order of `enum counter` in `c/core_queue.h`.
 
 use serde::Serialize;
 
@@ -23,11 +23,11 @@ pub struct Counter {
     pub kind: Kind,
 }
 
-const fn sum(name: &'static str, about: &'static str) -> Counter {
+pub(crate) const fn sum(name: &'static str, about: &'static str) -> Counter {
     Counter { name, about, kind: Kind::Sum }
 }
 
-const fn largest(name: &'static str, about: &'static str) -> Counter {
+pub(crate) const fn largest(name: &'static str, about: &'static str) -> Counter {
     Counter { name, about, kind: Kind::Largest }
 }
 

@@ -2,10 +2,12 @@
 
 use super::places::{CPUS_MAX, Places, THREADS_MAX};
 use super::statistics::{CoreNow, Statistics};
-use super::{COUNTERS, Decision, End, Options, Trial};
+use super::{Counter, Decision, End, Options, Trial};
 use crate::Error;
-use crate::object::{self, embedded};
+use crate::object;
+use crate::programs::Program;
 use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::simulation::core_queue;
 use coretwin_host::root::Root;
 use coretwin_host::sched_ext::btf;
 use coretwin_host::sched_ext::doctor::LATER;
@@ -16,13 +18,8 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// `c/core_queue.bpf.c`, compiled.
-const OBJECT: &[u8] = embedded!("core_queue");
-const NAME: &str = "core_queue";
 /// Where the kernel tells about sched_ext.
 const STATE: &str = "/sys/kernel/sched_ext";
-/// The map of the operations.
-const OPERATIONS: &str = "core_queue";
 /// Of `struct sched_ext_ops` in `c/sched_ext.h`: where `hotplug_seq`, `timeout_ms` and `flags` are.
 const HOTPLUG_BYTES: std::ops::Range<usize> = 0..8;
 const TIMEOUT_BYTES: std::ops::Range<usize> = 8..12;
@@ -44,6 +41,7 @@ pub struct Scheduler {
     // Before the object, so that it goes first.
     link: Option<Link>,
     object: Object,
+    program: &'static Program,
     cores: usize,
 }
 
@@ -73,12 +71,13 @@ impl Scheduler {
         // Before the topology is read: if CPUs come or go from here on, the kernel refuses.
         let hotplug = root.number(&format!("{STATE}/hotplug_seq")).unwrap_or(0);
         let places = read_places(&root)?;
-        let mut open = object::open(NAME, OBJECT)?;
+        let program = Program::of(options);
+        let mut open = object::open(program.object, program.bytes)?;
         prepare(&mut open, options, trial, &places, hotplug)?;
-        set_flags(&mut open, flags_of_later()?);
-        let mut object = object::load(NAME, open)?;
-        let link = attach(&mut object)?;
-        let scheduler = Self { link: Some(link), object, cores: places.cores.len() };
+        set_flags(&mut open, program.object, flags_of_later(program.object)?);
+        let mut object = object::load(program.object, open)?;
+        let link = attach(&mut object, program.object)?;
+        let scheduler = Self { link: Some(link), object, program, cores: places.cores.len() };
         // Attaching may succeed and yet end at once, with the reason in what was left.
         if let Some(end) = scheduler.poll_end()? {
             let story = end.explain();
@@ -101,10 +100,11 @@ impl Scheduler {
         let map = self.map("counters")?;
         let key = 0_u32.to_ne_bytes();
         let rows = map.lookup_percpu(&key, MapFlags::ANY).map_err(|error| failed(&error))?;
-        let cpus: Vec<Vec<u64>> = rows.iter().flatten().map(|row| numbers(row)).collect();
+        let cpus: Vec<Vec<u64>> =
+            rows.iter().flatten().map(|row| numbers(row, self.program.counters)).collect();
         let bytes = self.bytes(".bss.cores")?;
         let cores = bytes.chunks_exact(CORE_BYTES).take(self.cores).map(core_now).collect();
-        Ok(Statistics::of_cpus(&cpus, cores))
+        Ok(Statistics::of_cpus(self.program.counters, &cpus, cores))
     }
 
     /// The decisions that were told, if the trial is to tell them, since they were asked for last.
@@ -165,10 +165,11 @@ impl Scheduler {
 }
 
 /// Puts the scheduler in charge.
-fn attach(object: &mut Object) -> Result<Link, Error> {
+fn attach(object: &mut Object, name: &'static str) -> Result<Link, Error> {
     let mut maps = object.maps_mut();
-    let mut map = maps.find(|map| map.name() == OPERATIONS).ok_or_else(|| missing(OPERATIONS))?;
-    map.attach_struct_ops().map_err(|error| object::refused(NAME, &error))
+    // The map of the operations has the object's name.
+    let mut map = maps.find(|map| map.name() == name).ok_or_else(|| missing(name))?;
+    map.attach_struct_ops().map_err(|error| object::refused(name, &error))
 }
 
 fn failed(error: &libbpf_rs::Error) -> Error {
@@ -208,16 +209,20 @@ fn prepare(
 ) -> Result<(), Error> {
     let watchdog = trial.watchdog.unwrap_or(WATCHDOG_MAX).min(WATCHDOG_MAX);
     let timeout_ms = u32::try_from(watchdog.as_millis()).unwrap_or(0);
+    let operations = Program::of(options).object;
     for mut map in open.maps_mut() {
         let bytes = match map.name().to_str() {
-            Some(".rodata.options") => options_image(options, trial, places),
+            Some(".rodata.options") if options.policy().name == core_queue::NAME => {
+                options_image(options, trial, places)
+            }
+            Some(".rodata.options") => values_image(options, trial, places),
             Some(".rodata.places") => places_image(places),
             Some(".rodata.members") => members_image(places),
             Some(DECISIONS) if trial.tells => {
                 map.set_max_entries(DECISIONS_BYTES).map_err(|error| failed(&error))?;
                 continue;
             }
-            Some(OPERATIONS) => {
+            Some(name) if name == operations => {
                 if let Some(value) = map.initial_value_mut() {
                     value[HOTPLUG_BYTES].copy_from_slice(&hotplug.to_ne_bytes());
                     value[TIMEOUT_BYTES].copy_from_slice(&timeout_ms.to_ne_bytes());
@@ -239,8 +244,8 @@ fn prepare(
 }
 
 /// Those flags of [`LATER`] that this kernel has; it refuses others.
-fn flags_of_later() -> Result<u64, Error> {
-    let types = Btf::from_vmlinux().map_err(|error| object::refused(NAME, &error))?;
+fn flags_of_later(object: &'static str) -> Result<u64, Error> {
+    let types = Btf::from_vmlinux().map_err(|error| object::refused(object, &error))?;
     let of_later =
         |name: Option<&OsStr>| LATER.iter().any(|(flag, _)| name == Some(OsStr::new(flag)));
     let (mut flags, name) = (0, btf::OPS_FLAGS);
@@ -255,8 +260,8 @@ fn flags_of_later() -> Result<u64, Error> {
 }
 
 /// Adds flags to the operations.
-fn set_flags(open: &mut OpenObject, flags: u64) {
-    for mut map in open.maps_mut().filter(|map| map.name() == OPERATIONS) {
+fn set_flags(open: &mut OpenObject, operations: &str, flags: u64) {
+    for mut map in open.maps_mut().filter(|map| map.name() == operations) {
         if let Some(bytes) = map.initial_value_mut().and_then(|value| value.get_mut(FLAGS_BYTES)) {
             for (byte, flag) in bytes.iter_mut().zip(flags.to_ne_bytes()) {
                 *byte |= flag;
@@ -265,9 +270,9 @@ fn set_flags(open: &mut OpenObject, flags: u64) {
     }
 }
 
-fn numbers(row: &[u8]) -> Vec<u64> {
+fn numbers(row: &[u8], counters: &[Counter]) -> Vec<u64> {
     let (numbers, _) = row.as_chunks();
-    numbers.iter().take(COUNTERS.len()).map(|bytes| u64::from_ne_bytes(*bytes)).collect()
+    numbers.iter().take(counters.len()).map(|bytes| u64::from_ne_bytes(*bytes)).collect()
 }
 
 fn core_now(bytes: &[u8]) -> CoreNow {
@@ -283,9 +288,25 @@ const NONE: u32 = u32::MAX;
 const REASON_BYTES: usize = 128;
 const MESSAGE_BYTES: usize = 1024;
 
-// Options and places as the bytes that the program reads; the order is that of `c/core_queue.h`.
+// Options and places as the bytes that the program reads; the order is that of `c/core_queue.h` and `c/live.h`.
 
-/// `struct options`.
+/// The most parameters of a policy, as in `c/live.h`.
+const VALUES_MAX: usize = 24;
+
+/// `struct options` of `c/live.h`: every parameter in the order of its table.
+fn values_image(options: &Options, trial: &Trial, places: &Places) -> Vec<u8> {
+    let mut values = [0; VALUES_MAX];
+    for (value, (_, number)) in values.iter_mut().zip(options.iter()) {
+        *value = number;
+    }
+    let counts = [places.places.len() as u32, places.cores.len() as u32, trial.watch.unwrap_or(0)];
+    let mut bytes: Vec<u8> = values.iter().flat_map(|value: &i64| value.to_ne_bytes()).collect();
+    bytes.extend(counts.iter().flat_map(|count| count.to_ne_bytes()));
+    bytes.extend([u8::from(trial.stuck), u8::from(!trial.silent), 0, 0]);
+    bytes
+}
+
+/// `struct options` of `c/core_queue.h`.
 fn options_image(options: &Options, trial: &Trial, places: &Places) -> Vec<u8> {
     let number = |name: &str| options.number(name).unwrap_or_default().unsigned_abs();
     let mut bytes = Vec::new();
@@ -349,42 +370,57 @@ fn end_of(bytes: &[u8]) -> Option<End> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::OPS_NAME;
     use super::*;
+    use crate::programs::PROGRAMS;
 
-    /// As `c/sched_ext.h` has them.
-    const OPS_ENQ_LAST: u64 = 2;
-
-    #[test]
-    fn the_program_calls_itself_what_others_look_for() {
-        let open = object::open(NAME, OBJECT).expect("object");
-        let map = open.maps().find(|map| map.name() == OPERATIONS).expect("operations");
-        let value = map.initial_value().expect("a value");
-        assert!(value.windows(OPS_NAME.len()).any(|bytes| bytes == OPS_NAME.as_bytes()));
+    fn value_of(open: &OpenObject, name: &str) -> Option<Vec<u8>> {
+        let map = open.maps().find(|map| map.name() == name);
+        map.and_then(|map| map.initial_value().map(<[u8]>::to_vec))
     }
 
     #[test]
-    fn images_have_the_size_of_what_the_program_declares() {
-        let mut open = object::open(NAME, OBJECT).expect("object");
+    fn programs_call_themselves_what_others_look_for() {
+        for program in PROGRAMS {
+            let open = object::open(program.object, program.bytes).expect("object");
+            let value = value_of(&open, program.object).expect("operations");
+            let name = program.policy().ops_name;
+            assert!(value.windows(name.len()).any(|bytes| bytes == name.as_bytes()), "{name}");
+        }
+    }
+
+    #[test]
+    fn images_have_the_size_of_what_the_programs_declare() {
         let places = Places { places: Vec::new(), cores: Vec::new() };
-        prepare(&mut open, &Options::default(), &Trial::default(), &places, 7).expect("prepared");
-        set_flags(&mut open, 1 << 4);
-        let of = |name: &str| {
-            let map = open.maps().find(|map| map.name() == name);
-            map.and_then(|map| map.initial_value().map(<[u8]>::to_vec)).expect("a value")
-        };
-        assert_eq!(of(OPERATIONS)[HOTPLUG_BYTES], 7_u64.to_ne_bytes());
-        assert_eq!(of(OPERATIONS)[TIMEOUT_BYTES], 30_000_u32.to_ne_bytes());
-        let flags = of(OPERATIONS)[FLAGS_BYTES].first_chunk().map(|it| u64::from_ne_bytes(*it));
-        assert_eq!(flags, Some(1 << 4 | OPS_ENQ_LAST));
-        assert_eq!(of(".bss.cores").len(), CPUS_MAX * CORE_BYTES);
+        for program in PROGRAMS {
+            let mut open = object::open(program.object, program.bytes).expect("object");
+            let options = Options::of(program.policy());
+            assert!(options.iter().count() <= VALUES_MAX);
+            prepare(&mut open, &options, &Trial::default(), &places, 7).expect("prepared");
+            let before = value_of(&open, program.object).expect("operations");
+            set_flags(&mut open, program.object, 1 << 4);
+            let value = value_of(&open, program.object).expect("operations");
+            assert_eq!(value[HOTPLUG_BYTES], 7_u64.to_ne_bytes());
+            assert_eq!(value[TIMEOUT_BYTES], 30_000_u32.to_ne_bytes());
+            let flags =
+                |value: &[u8]| value[FLAGS_BYTES].first_chunk().map(|it| u64::from_ne_bytes(*it));
+            assert_eq!(flags(&value), flags(&before).map(|flags| flags | 1 << 4));
+            let cores = value_of(&open, ".bss.cores").expect("cores");
+            assert_eq!(cores.len(), CPUS_MAX * CORE_BYTES);
+            let counters = open.maps().find(|map| map.name() == "counters").expect("counters");
+            assert_eq!(counters.value_size() as usize, program.counters.len() * 8);
+        }
+    }
+
+    #[test]
+    fn a_studys_program_counts_nothing() {
+        let places = Places { places: Vec::new(), cores: Vec::new() };
+        let trial = |silent| Trial { silent, ..Trial::default() };
         // Behind four times, four numbers, six switches and `stuck`.
-        let counts = |silent| {
-            let trial = Trial { silent, ..Trial::default() };
-            options_image(&Options::default(), &trial, &places)[55]
-        };
-        assert_eq!((counts(false), counts(true)), (1, 0), "a study's counts nothing");
-        let counters = open.maps().find(|map| map.name() == "counters").expect("counters");
-        assert_eq!(counters.value_size() as usize, COUNTERS.len() * 8);
+        let own = |silent| options_image(&Options::default(), &trial(silent), &places)[55];
+        assert_eq!((own(false), own(true)), (1, 0));
+        // Behind the parameters, three numbers and `stuck`.
+        let options = Options::of(PROGRAMS[1].policy());
+        let others = |silent| values_image(&options, &trial(silent), &places)[8 * VALUES_MAX + 13];
+        assert_eq!((others(false), others(true)), (1, 0));
     }
 }

@@ -1,4 +1,5 @@
-//! The scheduler `core-queue` on a live kernel: one queue for each physical core, by sched_ext.
+//! The scheduler `core-queue` on a live kernel: one queue for each physical core, by sched_ext. Its loader is that
+//! of every other scheduler, too ([`crate::programs`]).
 //!
 //! ```text
 //! topology ─▶ places ─┐
@@ -10,7 +11,7 @@
 //! While a [`Scheduler`] lives the kernel schedules every normal task by it; when it is dropped, or the
 //! process ends in whatever way, the kernel's own scheduler is in charge again.
 
-mod counters;
+pub(crate) mod counters;
 mod decision;
 mod end;
 #[cfg(feature = "bpf")]
@@ -21,7 +22,8 @@ mod statistics;
 #[cfg(not(feature = "bpf"))]
 mod without;
 
-pub use coretwin_base::simulation::core_queue::{NAME, OPS_NAME, Options};
+pub use coretwin_base::simulation::core_queue::{NAME, OPS_NAME};
+pub use coretwin_base::simulation::live::Options;
 pub use counters::{COUNTERS, Counter, Kind};
 pub use decision::Decision;
 pub use end::End;

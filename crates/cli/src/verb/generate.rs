@@ -10,8 +10,8 @@ use anyhow::{Context, Result};
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use coretwin_base::json_schema;
-use coretwin_base::simulation::core_queue;
-use coretwin_bpf::core_queue::{COUNTERS, Kind};
+use coretwin_bpf::core_queue::Kind;
+use coretwin_bpf::programs::PROGRAMS;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -126,7 +126,7 @@ Written by `cargo xtask docs` from the program's own tables; a test fails where 
 * [Verbs](verbs.md): every verb with its options and examples
 * [Workloads](workloads.md): workloads, suites, arms, placements, machines, schedulers
 * [Simulation](simulation.md): processors, profiles, experiments, policies, scenarios, measures
-* [Scheduler](scheduler.md): parameters and counters of `core-queue` on a live kernel
+* [Scheduler](scheduler.md): parameters and counters of the schedulers for a live kernel
 * [Study files](study-file.schema.json): JSON schema of what `study -f` reads
 * [Plans](plan.schema.json) and [lines of journals](journal-line.schema.json): the same of what a study writes
 * [Records](../../FORMAT.md): every field of every file and of `--json`
@@ -175,22 +175,28 @@ fn simulation() -> Result<String> {
 }
 
 fn scheduler() -> Result<String> {
-    let mut page = "# The scheduler core-queue\n\n## Parameters\n\n\
-                    `sched start --set NAME=VALUE`, and in arms `@core-queue[NAME=VALUE,…]`.\n\n\
-                    | parameter | default | meaning |\n|---|---|---|\n"
-        .to_owned();
-    for parameter in core_queue::PARAMETERS {
-        let default = parameter.word(parameter.default);
-        writeln!(page, "| `{}` | {default} | {} |", parameter.name, parameter.about)?;
-    }
-    page += "\n## Counters\n\nOf `sched status`, its JSON and OpenMetrics.\n\n\
-             | counter | value | meaning |\n|---|---|---|\n";
-    for counter in COUNTERS {
-        let kind = match counter.kind {
-            Kind::Sum => "sum",
-            Kind::Largest => "largest",
-        };
-        writeln!(page, "| `{}` | {kind} | {} |", counter.name, counter.about)?;
+    let mut page = "# Schedulers for a live kernel\n".to_owned();
+    for program in PROGRAMS {
+        let policy = program.policy();
+        writeln!(
+            page,
+            "\n## {}\n\n{}.\n\n`sched start --policy {0} --set NAME=VALUE`, and in arms \
+             `@{0}[NAME=VALUE,…]`.\n\n| parameter | default | meaning |\n|---|---|---|",
+            policy.name, policy.title
+        )?;
+        for parameter in policy.parameters {
+            let default = parameter.word(parameter.default);
+            writeln!(page, "| `{}` | {default} | {} |", parameter.name, parameter.about)?;
+        }
+        page += "\nOf `sched status`, its JSON and OpenMetrics:\n\n\
+                 | counter | value | meaning |\n|---|---|---|\n";
+        for counter in program.counters {
+            let kind = match counter.kind {
+                Kind::Sum => "sum",
+                Kind::Largest => "largest",
+            };
+            writeln!(page, "| `{}` | {kind} | {} |", counter.name, counter.about)?;
+        }
     }
     Ok(page)
 }

@@ -6,6 +6,7 @@ use anyhow::Result;
 use coretwin_base::machine::placement::Placement;
 use coretwin_base::parameters::{Params, label};
 use coretwin_base::schema::SCHEMA;
+use coretwin_base::simulation::live::POLICIES;
 use coretwin_base::study::arm::ArmState;
 use coretwin_base::study::plan::Protocol;
 use coretwin_base::study::reading::Better;
@@ -102,10 +103,9 @@ fn simulated() -> (Vec<Named>, Vec<Named>) {
     let machines = coretwin_lab::simulated_machine::machines().into_iter();
     let machines =
         machines.map(|(name, about)| Named { name, about: format!("simulated: {about}") });
-    // The policy of the live scheduler is listed as that.
+    // Those of live schedulers are listed as that.
     let policies = coretwin_sim::policies::table::POLICIES.iter();
-    let policies =
-        policies.filter(|policy| policy.name != coretwin_base::simulation::core_queue::NAME);
+    let policies = policies.filter(|policy| !POLICIES.iter().any(|live| live.name == policy.name));
     let policies = policies.map(|policy| Named {
         name: policy.name.to_owned(),
         about: format!("on simulated machines: {}", policy.title),
@@ -130,16 +130,13 @@ fn catalogue() -> Catalogue {
         machines: std::iter::once(named("host", "the machine this runs on"))
             .chain(machines)
             .collect(),
-        schedulers: [
-            named("kernel", "the kernel's own"),
-            named(
-                coretwin_base::simulation::core_queue::NAME,
-                "one queue per core, loaded by sched_ext; coretwin sched doctor says whether it can be",
-            ),
-        ]
-        .into_iter()
-        .chain(policies)
-        .collect(),
+        schedulers: std::iter::once(named("kernel", "the kernel's own"))
+            .chain(POLICIES.iter().map(|live| {
+                let about = format!("{}; loaded by sched_ext (coretwin sched doctor)", live.title);
+                Named { name: live.name.to_owned(), about }
+            }))
+            .chain(policies)
+            .collect(),
     }
 }
 

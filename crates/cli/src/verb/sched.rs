@@ -1,4 +1,4 @@
-//! `coretwin sched`: the scheduler with one queue per physical core, on a live kernel.
+//! `coretwin sched`: a scheduler of ours on a live kernel: core-queue, or one of the article's.
 
 pub(crate) mod doctor;
 mod keep;
@@ -10,7 +10,8 @@ mod view;
 
 use crate::exit::usage;
 use anyhow::Result;
-use coretwin_base::simulation::core_queue::{NAME, Options, PARAMETERS};
+use coretwin_base::simulation::live::{Options, POLICIES, Policy};
+use coretwin_base::simulation::policy_parameter::Parameter;
 use coretwin_bpf::core_queue::Trial;
 use coretwin_host::root::Root;
 use std::path::PathBuf;
@@ -22,11 +23,12 @@ Examples:
   coretwin sched doctor                     whether it could be loaded here, without loading it
   sudo coretwin sched start                 in charge until Ctrl-C, with live statistics
   sudo coretwin sched start --detach --set idle_core_first=off --set slice_us=5000
+  sudo coretwin sched start --policy linux-2.4.19      the scheduler of the article's older kernel
   sudo coretwin sched status --watch        what it does, each second
   sudo coretwin sched stop                  the kernel's own scheduler back in charge
   sudo coretwin study chat --arm on@kernel --arm on@core-queue       compare the two
 
-The kernel's own scheduler takes over as soon as the process that loaded core-queue ends, however it \
+The kernel's own scheduler takes over as soon as the process that loaded it ends, however it \
 ends, and when the kernel's watchdog ejects it. It needs Linux 6.12 or later with sched_ext.
 
 Exit status: 0 done; 1 the kernel ejected it; 2 usage; 3 not possible or not permitted here.")]
@@ -80,6 +82,9 @@ enum What {
 
 #[derive(clap::Args)]
 struct Set {
+    /// Which scheduler; `coretwin sched start --help` lists them
+    #[arg(long, value_name = "POLICY", default_value = POLICIES[0].name)]
+    policy: String,
     /// A parameter, repeatable; `coretwin sched start --help` lists them
     #[arg(long = "set", value_name = "NAME=VALUE")]
     set: Vec<String>,
@@ -98,7 +103,7 @@ struct Wish {
 
 impl Set {
     fn wish(&self) -> Result<Wish> {
-        let mut options = Options::default();
+        let mut options = Options::of(Policy::find(&self.policy).map_err(usage)?);
         for pair in &self.set {
             let (name, value) = pair.split_once('=').ok_or_else(|| {
                 usage(format!("'{pair}' is no parameter; write it like slice_us=3000"))
@@ -136,7 +141,7 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
 }
 
 fn parameters() -> String {
-    let line = |parameter: &coretwin_base::simulation::policy_parameter::Parameter| {
+    let line = |parameter: &Parameter| {
         let default = parameter.word(parameter.default);
         let limits = match parameter.is_switch() {
             true => "on or off".to_owned(),
@@ -144,6 +149,10 @@ fn parameters() -> String {
         };
         format!("  {:<19} {} [{default}; {limits}]\n", parameter.name, parameter.about)
     };
-    let lines: String = PARAMETERS.iter().map(line).collect();
-    format!("Parameters of {NAME}, with default and limits:\n{lines}")
+    let of = |policy: &Policy| {
+        let lines: String = policy.parameters.iter().map(line).collect();
+        format!("{}: {}\n{lines}", policy.name, policy.title)
+    };
+    let policies: Vec<String> = POLICIES.iter().map(of).collect();
+    format!("Policies, and their parameters with default and limits:\n\n{}", policies.join("\n"))
 }

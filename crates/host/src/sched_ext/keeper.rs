@@ -11,7 +11,7 @@ use crate::root::Root;
 use crate::smt::capture;
 use crate::smt::guard::Life;
 use crate::smt::saved::Holder;
-use coretwin_base::simulation::core_queue::Options;
+use coretwin_base::simulation::live::Options;
 use coretwin_base::study::arm::KERNEL;
 use rustix::io::Errno;
 use rustix::process::{Signal, kill_process, pidfd_send_signal};
@@ -47,7 +47,7 @@ pub enum KeeperError {
     #[error("{0}")]
     Refused(String),
     #[error(
-        "the process that loads core-queue gave no answer within {} s ({said}); look in the kernel log \
+        "the process that loads the scheduler gave no answer within {} s ({said}); look in the kernel log \
          (dmesg)",
         LOADING.as_secs()
     )]
@@ -60,7 +60,9 @@ pub enum KeeperError {
          write S to /proc/sysrq-trigger to have the kernel unload it"
     )]
     Stays { scheduler: String },
-    #[error("process {process}, which holds core-queue, cannot be ended: {cause}; try it as root")]
+    #[error(
+        "process {process}, which holds the scheduler, cannot be ended: {cause}; try it as root"
+    )]
     Signal { process: u32, cause: std::io::Error },
 }
 
@@ -79,6 +81,9 @@ pub fn command(program: &Path, options: &Options, study: Option<u32>) -> Command
     command.args(["sched", "keep"]);
     if let Some(study) = study {
         command.args(["--study", &study.to_string()]);
+    }
+    if options.policy().name != Options::default().policy().name {
+        command.args(["--policy", options.policy().name]);
     }
     for pair in options.changed() {
         command.args(["--set", &pair]);
@@ -278,6 +283,11 @@ mod tests {
         let command = command(Path::new("coretwin"), &options, Some(7));
         let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
         assert_eq!(words, ["sched", "keep", "--study", "7", "--set", "active=off"]);
+        let options = Options::of_scheduler("linux-2.4.19[ht_rule=off]").expect("known");
+        let command = super::command(Path::new("coretwin"), &options.expect("ours"), None);
+        let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
+        let expected = ["sched", "keep", "--policy", "linux-2.4.19", "--set", "ht_rule=off"];
+        assert_eq!(words, expected);
     }
 
     /// A process that sleeps, and shows in the machine's /proc.

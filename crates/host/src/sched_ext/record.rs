@@ -10,7 +10,7 @@ use crate::root::{Root, replace};
 use crate::smt::capture;
 use crate::smt::saved::Holder;
 use coretwin_base::schema::{self, SCHEMA};
-use coretwin_base::simulation::core_queue::Options;
+use coretwin_base::simulation::live::Options;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;

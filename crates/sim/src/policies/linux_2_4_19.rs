@@ -21,28 +21,13 @@
 use super::{Answer, Change, Parameter, Policy, Reason, Settings, Stop, Ticks, Wake};
 use crate::kernel::{Class, CpuId, Layout, TaskId, TaskState, View};
 use crate::lists::{End, Links, List};
+use coretwin_base::simulation::linux_2_4_19::{self as decide, HZ};
 
-pub(super) const PARAMETERS: &[Parameter] = &[
-    Parameter::switch("ht_rule", true, "an idle CPU of an idle core before one of a busy core"),
-    Parameter::switch(
-        "wake_tail",
-        true,
-        "woken tasks join the list's tail (2.4 after 2.4.19), not its head",
-    ),
-];
+pub(super) const PARAMETERS: &[Parameter] = &decide::SIMULATED;
 
-/// Ticks a second of i386 before 2.5.
-const HZ: u64 = 100;
-/// What a task that last ran here has over others, in ticks (i386).
-const SAME_CPU_BONUS: i64 = 15;
-/// What a task of the same memory as the one before has over others.
-const SAME_MEMORY_BONUS: i64 = 1;
 /// Where real-time tasks begin.
 const REAL_TIME_BASE: i64 = 1000;
 const NO_TASK: i64 = -1000;
-/// The most ticks that a parent has once a child gave back what it had left (MAX_COUNTER).
-const COUNTER_MAX: i64 = 20 * HZ as i64 / 100;
-
 #[derive(Debug)]
 pub(super) struct Linux2419 {
     ht_rule: bool,
@@ -59,7 +44,7 @@ pub(super) struct Linux2419 {
 
 /// The slice of a nice value, in ticks: 60 ms for nice 0 at HZ 100.
 fn slice(nice: i8) -> i64 {
-    ((20 - i64::from(nice)) >> 2) + 1
+    decide::slice(i64::from(nice))
 }
 
 impl Linux2419 {
@@ -84,14 +69,14 @@ impl Linux2419 {
         let priority = match facts.class {
             Class::RoundRobin(priority) | Class::Fifo(priority) => i64::from(priority),
             Class::Normal => {
+                let same_memory = memory == Some(facts.address_space);
                 let counter = self.counters[task.index()];
-                if counter == 0 {
-                    return 0;
-                }
-                let here = if facts.last_cpu == cpu { SAME_CPU_BONUS } else { 0 };
-                let same = memory == Some(facts.address_space);
-                let same = if same { SAME_MEMORY_BONUS } else { 0 };
-                return counter + here + same + 20 - i64::from(facts.nice);
+                return decide::goodness(
+                    counter,
+                    i64::from(facts.nice),
+                    facts.last_cpu == cpu,
+                    same_memory,
+                );
             }
         };
         REAL_TIME_BASE + priority
@@ -122,7 +107,7 @@ impl Linux2419 {
         let mut tasks = 0_u64;
         for (counter, facts) in self.counters.iter_mut().zip(&view.tasks) {
             if facts.state != TaskState::Gone {
-                *counter = (*counter >> 1) + slice(facts.nice);
+                *counter = decide::renewed(*counter, i64::from(facts.nice), 1);
                 tasks += 1;
             }
         }
@@ -213,10 +198,10 @@ impl Policy for Linux2419 {
             self.counters[task.index()] = slice(facts.nice);
             return;
         };
-        let had = self.counters[parent.index()];
-        self.counters[task.index()] = (had + 1) >> 1;
-        self.counters[parent.index()] = had >> 1;
-        if let (0, TaskState::Running(cpu)) = (had >> 1, view.task(parent).state) {
+        let (left, child) = decide::forked(self.counters[parent.index()]);
+        self.counters[task.index()] = child;
+        self.counters[parent.index()] = left;
+        if let (0, TaskState::Running(cpu)) = (left, view.task(parent).state) {
             answer.resched(cpu, Some(parent), "its child has the rest of its slice");
         }
     }
@@ -279,7 +264,7 @@ impl Policy for Linux2419 {
     fn tick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         let Some(task) = view.current(cpu) else { return };
         let counter = &mut self.counters[task.index()];
-        *counter = (*counter - 1).max(0);
+        *counter = decide::ticked(*counter);
         if *counter == 0 && !matches!(view.task(task).class, Class::Fifo(_)) {
             answer.resched(cpu, Some(task), "its slice is used up");
         }
@@ -312,7 +297,7 @@ impl Policy for Linux2419 {
         let left = std::mem::take(&mut self.counters[task.index()]);
         if let Some(parent) = view.task(task).parent {
             let counter = &mut self.counters[parent.index()];
-            *counter = (*counter + left).min(COUNTER_MAX);
+            *counter = decide::given_back(*counter, left);
         }
     }
 
@@ -364,11 +349,6 @@ mod tests {
         let lines =
             answer.list().iter().map(|action| format!("{:?} {}", action.what, action.reason));
         lines.collect::<Vec<String>>().join("; ")
-    }
-
-    #[test]
-    fn slices_are_those_of_hz_100() {
-        assert_eq!([-20, 0, 10, 19].map(slice), [11, 6, 3, 1]);
     }
 
     #[test]

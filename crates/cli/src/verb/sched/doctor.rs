@@ -51,8 +51,8 @@ fn describe(checks: &[Check], can_load: bool, page: usize) -> String {
         }
     }
     let end = match can_load {
-        true => "core-queue can be loaded here: sudo coretwin sched start",
-        false => "core-queue cannot be loaded here; everything else of coretwin works without it",
+        true => "a scheduler can be loaded here: sudo coretwin sched start",
+        false => "no scheduler can be loaded here; everything else of coretwin works without it",
     };
     beside(&mut text, "", end, page);
     text

@@ -6,7 +6,6 @@ use crate::exit::{CELLS_FAILED, DONE};
 use crate::switching::OURSELVES;
 use crate::{out, signals};
 use anyhow::{Result, anyhow};
-use coretwin_base::simulation::core_queue::NAME;
 use coretwin_bpf::core_queue::{CoreNow, End, Scheduler, Trial};
 use coretwin_host::lock;
 use coretwin_host::root::Root;
@@ -115,7 +114,8 @@ impl<'a> Held<'a> {
             match hold(self.root, &self.scheduler, &mut self.record, nap, tell)? {
                 None => return self.close(),
                 Some(ending) => {
-                    out::news(&format!("{NAME} is no longer in charge: {}", ending.explanation));
+                    let name = self.wish.options.policy().name;
+                    out::news(&format!("{name} is no longer in charge: {}", ending.explanation));
                     let ended = self.scheduler.poll_end()?;
                     if again == RELOADS_MAX || !ended.is_some_and(|end| end.wants_restart()) {
                         break;
@@ -126,7 +126,7 @@ impl<'a> Held<'a> {
             // The kernel takes the next one only when this one is gone.
             scheduler.stop()?;
             self = Self::load(root, wish, study)?;
-            out::news(&format!("{NAME} was loaded again"));
+            out::news(&format!("{} was loaded again", wish.options.policy().name));
         }
         Ok(CELLS_FAILED)
     }
@@ -187,8 +187,9 @@ fn ending_of(end: &End) -> Ending {
 }
 
 pub(super) fn start(root: &Root, wish: &Wish, detach: bool) -> Result<u8> {
+    let name = wish.options.policy().name;
     if let Some(why) = doctor::refusal(root) {
-        return Err(anyhow!("{NAME} is not loaded: {why}"));
+        return Err(anyhow!("{name} is not loaded: {why}"));
     }
     // A study that runs would measure the change; one that begins later finds it and says so.
     drop(lock::acquire(root)?);
@@ -196,14 +197,14 @@ pub(super) fn start(root: &Root, wish: &Wish, detach: bool) -> Result<u8> {
         let mut command = keeper::command(Path::new(OURSELVES), &wish.options, None);
         let process = keeper::detach(command.args(wish.trial_arguments()))?;
         out::text(&format!(
-            "{NAME} is in charge, held by process {process}; coretwin sched status tells what it \
+            "{name} is in charge, held by process {process}; coretwin sched status tells what it \
              does, coretwin sched stop unloads it\n"
         ))?;
         return Ok(DONE);
     }
     let stop = signals::stop_flag()?;
     let held = Held::load(root, wish, None)?;
-    out::news(&format!("{NAME} is in charge until Ctrl-C"));
+    out::news(&format!("{name} is in charge until Ctrl-C"));
     let mut shown = view::Shown::new(out::redraws(&std::io::stdout()));
     let status = held.serve(&mut |time| stop.lets_sleep(time), &mut |record| shown.show(record))?;
     out::news("the kernel's own scheduler is in charge");
@@ -213,7 +214,7 @@ pub(super) fn start(root: &Root, wish: &Wish, detach: bool) -> Result<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretwin_base::simulation::core_queue::Options;
+    use coretwin_base::simulation::live::Options;
     use std::cell::Cell;
 
     /// A scheduler that the kernel ejects when its counters are read for the third time.

@@ -6,7 +6,6 @@ use crate::verb::simulate::sched::scenario_of;
 use crate::{host, out};
 use anyhow::{Result, anyhow};
 use coretwin_base::schema::SCHEMA;
-use coretwin_base::simulation::core_queue::NAME;
 use coretwin_bpf::core_queue::{Decision, Scheduler, Statistics, Trial};
 use coretwin_host::root::Root;
 use coretwin_lab::live_scenario::{self, LiveRun};
@@ -77,12 +76,12 @@ impl Replay {
 pub(super) fn run(wish: &Wish, how: &How) -> Result<u8> {
     let scenario = scenario_of(&how.name, PROFILE)?;
     let layout = scenario.layout().map_err(usage)?;
-    let tells = how.trial_decisions;
+    let (name, tells) = (wish.options.policy().name, how.trial_decisions);
     let trial = Trial { watch: Some(std::process::id()), tells, ..wish.trial.clone() };
     if !how.kernel
         && let Some(why) = doctor::refusal(&Root::system())
     {
-        return Err(anyhow!("{NAME} is not loaded: {why}"));
+        return Err(anyhow!("{name} is not loaded: {why}"));
     }
     let scheduler = match how.kernel {
         true => None,
@@ -97,7 +96,7 @@ pub(super) fn run(wish: &Wish, how: &How) -> Result<u8> {
     let record = Record {
         schema: SCHEMA,
         scenario: scenario.name,
-        scheduler: if how.kernel { "kernel" } else { NAME },
+        scheduler: if how.kernel { "kernel" } else { name },
         set: wish.options.changed(),
         seed: how.seed,
         run,

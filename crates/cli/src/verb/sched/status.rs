@@ -6,8 +6,7 @@ use crate::{out, signals};
 use anyhow::{Context, Result};
 use coretwin_base::openmetrics::{Dialect, Exposition, Family};
 use coretwin_base::schema::SCHEMA;
-use coretwin_base::simulation::core_queue::NAME;
-use coretwin_bpf::core_queue::{COUNTERS, Kind};
+use coretwin_bpf::core_queue::Kind;
 use coretwin_host::root::Root;
 use coretwin_host::sched_ext::State;
 use coretwin_host::sched_ext::record::{self, Core, Record};
@@ -99,7 +98,7 @@ fn describe(status: &Status) -> String {
         put("record", format!("{problem}; ask again as root"));
     }
     if let Some(record) = &status.gone {
-        put(NAME, gone(record));
+        put(record.options.policy().name, gone(record));
     }
     if let Some(record) = &status.loaded {
         put("since", format!("{}, held by process {}", record.loaded_utc, holder(record)));
@@ -142,12 +141,14 @@ fn gone(record: &Record) -> String {
 fn counters(record: &Record) -> String {
     let mut text = String::new();
     // In the order of the table, which groups them.
-    for known in COUNTERS {
+    for known in view::counters(record) {
         if let Some(value) = record.counters.get(known.name) {
             text += &format!("  {value:>16}  {:<18} {}\n", known.name, known.about);
         }
     }
-    for (name, value) in record.counters.iter().filter(|(name, _)| view::counter(name).is_none()) {
+    for (name, value) in
+        record.counters.iter().filter(|(name, _)| view::counter(record, name).is_none())
+    {
         text += &format!("  {value:>16}  {name}\n");
     }
     text
@@ -156,7 +157,7 @@ fn counters(record: &Record) -> String {
 #[derive(Serialize)]
 struct Status {
     schema: u32,
-    /// Which scheduler is in charge: kernel, core-queue or another one's own name.
+    /// Which scheduler is in charge: kernel, a policy of ours or another one's own name.
     scheduler: String,
     /// What the kernel tells of sched_ext; none: it has none.
     sched_ext: Option<State>,
@@ -195,7 +196,7 @@ fn openmetrics(status: &Status) -> String {
     let scheduler = [("scheduler", status.scheduler.as_str())];
     add("in_charge", false, "the scheduler in charge", &scheduler, 1);
     let ejected = status.gone.as_ref().is_some_and(|record| record.ending.is_some());
-    let about = "whether the kernel ejected core-queue since it was loaded last";
+    let about = "whether the kernel ejected our scheduler since it was loaded last";
     add("ejected", false, about, &[], ejected.into());
     if let Some(record) = &status.loaded {
         let sum = |number: fn(&Core) -> u32| -> u64 {
@@ -204,7 +205,7 @@ fn openmetrics(status: &Status) -> String {
         add("cpus_running", false, "CPUs that run a task", &[], sum(|core| core.running));
         add("tasks_waiting", false, "tasks that wait for a CPU", &[], sum(|core| core.queued));
         for (name, value) in &record.counters {
-            let Some(counter) = view::counter(name) else { continue };
+            let Some(counter) = view::counter(record, name) else { continue };
             add(name, matches!(counter.kind, Kind::Sum), counter.about, &[], *value);
         }
     }
@@ -214,7 +215,8 @@ fn openmetrics(status: &Status) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretwin_base::simulation::core_queue::{OPS_NAME, Options};
+    use coretwin_base::simulation::core_queue::OPS_NAME;
+    use coretwin_base::simulation::live::Options;
     use coretwin_host::fake::sched_ext::{install, put};
     use coretwin_host::sched_ext::record::Ending;
 

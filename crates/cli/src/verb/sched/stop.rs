@@ -3,7 +3,7 @@
 use crate::exit::DONE;
 use crate::out;
 use anyhow::{Result, anyhow};
-use coretwin_base::simulation::core_queue::NAME;
+use coretwin_base::simulation::live::Policy;
 use coretwin_base::study::arm::KERNEL;
 use coretwin_host::root::Root;
 use coretwin_host::sched_ext::record::{self, Record};
@@ -12,22 +12,23 @@ use coretwin_host::sched_ext::{State, keeper};
 pub(super) fn run(root: &Root) -> Result<u8> {
     let scheduler = State::in_charge(root);
     let record = record::read(root)?.filter(|record| record.is_kept(root));
+    // Also on its way in or out.
+    let ours = scheduler.split(' ').next().filter(|name| Policy::find(name).is_ok());
     match (scheduler.as_str(), record) {
         (KERNEL, _) => {
             out::text("nothing is to be stopped: the kernel's own scheduler is in charge\n")?;
         }
-        // Also on its way in or out.
-        (name, Some(record)) if name.starts_with(NAME) => {
+        (_, Some(record)) if let Some(name) = ours => {
             let process = keeper_of(&record)?;
             keeper::stop(root, &record)?;
             out::text(&format!(
-                "{NAME} is unloaded (process {process} has ended); the kernel's own scheduler is in \
+                "{name} is unloaded (process {process} has ended); the kernel's own scheduler is in \
                  charge\n"
             ))?;
         }
-        (name, None) if name.starts_with(NAME) => {
+        (_, None) if let Some(name) = ours => {
             return Err(anyhow!(
-                "{NAME} is loaded, but not by a process that is known here (/{} tells of none): it \
+                "{name} is loaded, but not by a process that is known here (/{} tells of none): it \
                  may have been loaded from another container; end the program that loaded it",
                 record::FILE
             ));
@@ -47,7 +48,8 @@ fn keeper_of(record: &Record) -> Result<u32> {
     match &record.study {
         None => Ok(record.keeper.process),
         Some(study) => Err(anyhow!(
-            "{NAME} was loaded for the study of process {} ({}); stop the study, which unloads it",
+            "{} was loaded for the study of process {} ({}); stop the study, which unloads it",
+            record.options.policy().name,
             study.process,
             study.command_line
         )),
@@ -57,7 +59,8 @@ fn keeper_of(record: &Record) -> Result<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretwin_base::simulation::core_queue::{OPS_NAME, Options};
+    use coretwin_base::simulation::core_queue::OPS_NAME;
+    use coretwin_base::simulation::live::Options;
     use coretwin_host::fake::sched_ext::{install, put};
 
     fn refused(ops: &str, record: bool) -> String {

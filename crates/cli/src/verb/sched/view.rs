@@ -2,13 +2,19 @@
 
 use crate::out;
 use anyhow::Result;
-use coretwin_bpf::core_queue::{COUNTERS, Counter, Kind};
+use coretwin_bpf::core_queue::{Counter, Kind};
+use coretwin_bpf::programs::Program;
 use coretwin_host::sched_ext::record::Record;
 use std::time::Instant;
 
+/// What a record's policy counts.
+pub(super) fn counters(record: &Record) -> &'static [Counter] {
+    Program::of(&record.options).counters
+}
+
 /// A counter's meaning; `None` for one of another version.
-pub(super) fn counter(name: &str) -> Option<&'static Counter> {
-    COUNTERS.iter().find(|counter| counter.name == name)
+pub(super) fn counter(record: &Record, name: &str) -> Option<&'static Counter> {
+    counters(record).iter().find(|counter| counter.name == name)
 }
 
 /// A view that goes on: in place on a terminal, else a line each time.
@@ -45,7 +51,7 @@ fn change(before: &Record, now: &Record, name: &str, seconds: f64) -> Option<Str
     if value == earlier || seconds <= 0.0 {
         return None;
     }
-    let is_largest = counter(name).is_some_and(|counter| counter.kind == Kind::Largest);
+    let is_largest = counter(now, name).is_some_and(|counter| counter.kind == Kind::Largest);
     let since = value.saturating_sub(earlier) as f64 / seconds;
     Some(match (is_largest, name.strip_suffix("_ns")) {
         (true, Some(_)) => format!("{:.3} ms", value as f64 / 1e6),
@@ -61,7 +67,7 @@ fn changes<'a>(
     now: &'a Record,
     seconds: f64,
 ) -> impl Iterator<Item = (&'a str, String)> {
-    let known = COUNTERS.iter().map(|counter| counter.name);
+    let known = counters(now).iter().map(|counter| counter.name);
     known.filter_map(move |name| Some((name, change(before, now, name, seconds)?)))
 }
 
@@ -75,7 +81,7 @@ fn line(before: &Record, now: &Record, seconds: f64) -> String {
 fn table(before: &Record, now: &Record, seconds: f64) -> String {
     let mut text = format!("{}  {}\n", now.counted_utc, queues(now));
     for (name, change) in changes(before, now, seconds) {
-        let about = counter(name).map_or("", |counter| counter.about);
+        let about = counter(now, name).map_or("", |counter| counter.about);
         text += &format!("  {change:>12}  {name:<18} {about}\n");
     }
     text
@@ -98,7 +104,7 @@ pub(super) fn queues(record: &Record) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coretwin_base::simulation::core_queue::Options;
+    use coretwin_base::simulation::live::Options;
     use coretwin_host::root::Root;
     use coretwin_host::sched_ext::record::Core;
 

@@ -138,7 +138,12 @@ fn told(record: &Value, names: &[&str]) -> Result<String> {
 
 /// Runs a scenario under the scheduler; its record.
 pub(super) fn scenario(name: &str, set: &[&str]) -> Result<Value> {
-    let mut arguments = vec!["sched", "scenario", name, "--json"];
+    scenario_under("core-queue", name, set)
+}
+
+/// The same under a policy.
+pub(super) fn scenario_under(policy: &str, name: &str, set: &[&str]) -> Result<Value> {
+    let mut arguments = vec!["sched", "scenario", name, "--json", "--policy", policy];
     arguments.extend(set.iter().flat_map(|pair| ["--set", pair]));
     // It ends with 1, and its record, where the kernel has ejected the scheduler.
     let output = output("coretwin", &arguments)?;

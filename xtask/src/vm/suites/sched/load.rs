@@ -86,7 +86,12 @@ impl Drop for Load {
 
 /// Loads the scheduler into a process of its own.
 pub(super) fn start(set: &[&str]) -> Result<()> {
-    let mut arguments = vec!["sched", "start", "--detach"];
+    start_policy("core-queue", set)
+}
+
+/// Loads the scheduler of a policy.
+pub(super) fn start_policy(policy: &str, set: &[&str]) -> Result<()> {
+    let mut arguments = vec!["sched", "start", "--detach", "--policy", policy];
     arguments.extend(set.iter().flat_map(|pair| ["--set", pair]));
     let output = output("coretwin", &arguments)?;
     ensure!(output.status.success(), "start: {}", String::from_utf8_lossy(&output.stderr));
@@ -109,7 +114,7 @@ pub(super) fn status() -> Result<Value> {
 pub(super) fn is_ours() -> Result<()> {
     let ops = ["", "sys", "kernel", "sched_ext", "root", "ops"].join("/");
     let name = read(&ops).context("no scheduler is loaded")?;
-    ensure!(name == "coretwin_core_queue", "{name} is loaded");
+    ensure!(name.starts_with("coretwin_"), "{name} is loaded");
     Ok(())
 }
 

@@ -1,9 +1,10 @@
-//! The scheduler core-queue on real kernels: each of its behaviours in counters and gone when it is
+//! Schedulers of ours on real kernels: core-queue, each of its behaviours in counters and gone when it is
 //! switched off, the simulated kernel's scenarios held against the simulated policy, everything that a
-//! machine does to a scheduler, and kernels that have no sched_ext.
+//! machine does to a scheduler, and kernels that have no sched_ext; and the article's, each by its own behaviours.
 //!
 //! Compared are numbers of decisions, never times: the CPUs of a guest take turns.
 
+mod article;
 mod behaviours;
 mod conformance;
 pub(crate) mod cost;
@@ -19,7 +20,7 @@ use std::time::Duration;
 
 pub(crate) const SUITE: Suite = Suite {
     name: "sched",
-    about: "the scheduler core-queue: behaviours, scenarios, hotplug, SMT, ejection, cost",
+    about: "core-queue: behaviours, scenarios, hotplug, SMT, ejection, cost; the article's schedulers",
     machines,
     guest,
 };
@@ -33,7 +34,7 @@ const WITHOUT: &str = "without";
 /// Ends what hangs, even on a machine where others compile.
 const TIMEOUT: Duration = Duration::from_secs(30 * 60);
 /// The same where little is done.
-const TIMEOUT_FAST: Duration = Duration::from_secs(4 * 60);
+const TIMEOUT_FAST: Duration = Duration::from_secs(8 * 60);
 /// Kernels before this release have no sched_ext.
 const FIRST_MAJOR: u32 = 6;
 const FIRST_MINOR: u32 = 12;
@@ -43,7 +44,7 @@ fn machines(wanted: &Wanted) -> Vec<Machine> {
     for kernel in &wanted.kernels {
         let boots: &[(&'static str, Topology)] = match (may_have(&kernel.release), wanted.fast) {
             (false, _) => &[(WITHOUT, TWO_CORES)],
-            (true, true) => &[("fast", TWO_CORES)],
+            (true, true) => &[("fast", TWO_CORES), (article::LINUX_2_4_19, TWO_CORES)],
             (true, false) => &[
                 ("scenarios", TWO_CORES),
                 ("reloads", TWO_CORES),
@@ -54,6 +55,9 @@ fn machines(wanted: &Wanted) -> Vec<Machine> {
                 ("rough", TWO_CORES),
                 ("scenarios", ONE_CORE),
                 ("behaviours", TWO_CORES),
+                (article::LINUX_2_4_19, TWO_CORES),
+                (article::CROWD_2_4_19, TWO_CORES),
+                (article::ROUGH_2_4_19, TWO_CORES),
                 ("rough", FOUR_THREADS),
                 ("rough", TWO_PACKAGES),
             ],
@@ -85,6 +89,9 @@ fn guest(guest: &mut Guest) -> Result<()> {
             behaviours::run_one(guest)?;
             rough::run_quick(guest)
         }
+        article::LINUX_2_4_19 => article::linux_2_4_19(guest),
+        article::CROWD_2_4_19 => article::large_crowds(guest),
+        article::ROUGH_2_4_19 => article::rough(guest, "linux-2.4.19"),
         "behaviours" => behaviours::run(guest),
         "scenarios" => conformance::run(guest),
         "rough" => {
