@@ -17,13 +17,14 @@ pub use window::{
     Balance, CoreUse, CpuUse, MethodName, PairUse, Run, StatTimes, TaskUse, Unseen, Window,
 };
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub const NO_SIBLINGS: &str = "no-siblings";
 
 /// A number with the range in which it lies as far as is known. A range of no width is a number
 /// that is known exactly.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Span {
     pub value: f64,
     pub low: f64,

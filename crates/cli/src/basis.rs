@@ -7,13 +7,14 @@ use anyhow::Result;
 use coretwin_account::model::Valuation;
 use coretwin_account::model::valuation::Known;
 use coretwin_base::account::cputime::result::MeasuredFactors;
-use coretwin_base::account::{MethodName, Siblings};
+use coretwin_base::account::{MethodName, Siblings, SiblingsOrigin};
 use coretwin_base::machine::topology::Topology;
 use coretwin_base::units::parse_duration;
 use coretwin_host::root::Root;
+use coretwin_lab::capacity_meter::Accounting;
 use std::time::Duration;
 
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Default, Clone, clap::Args)]
 pub(crate) struct Basis {
     /// How to see who ran beside whom [default: the best that is possible]
     #[arg(long, value_name = "METHOD", value_parser = method)]
@@ -95,6 +96,15 @@ impl Basis {
             ))),
         }
     }
+}
+
+/// On what a study of a load curve rests, where nothing can be asked for.
+pub(crate) fn accounting(root: &Root, topology: &Topology) -> Result<Accounting> {
+    let basis = Basis::default();
+    let siblings = basis.siblings(root, topology)?;
+    let valuation = basis.valuation(topology, siblings.threads_per_core_max())?;
+    let is_probed = siblings.origin == SiblingsOrigin::Probed;
+    Ok(Accounting { valuation, probed: is_probed.then_some(siblings) })
 }
 
 /// How long to watch: a time with its unit, for `5` may be meant to be minutes, and not none.

@@ -1,6 +1,7 @@
 //! The machine this program runs on.
 
 use crate::boots::ThisBoot;
+use crate::capacity_meter::{Accounting, Meter};
 use crate::error::Error;
 use crate::launcher;
 use crate::machine::{Machine, MachineError, Measured, Stop};
@@ -38,6 +39,7 @@ pub struct HostMachine {
     now: Option<Topology>,
     switching: Option<Switching>,
     scheduling: Option<Scheduling>,
+    accounting: Option<Accounting>,
     /// The scheduler that was in charge when the study came.
     found: String,
     worker: PathBuf,
@@ -67,6 +69,7 @@ impl HostMachine {
             now: None,
             switching: None,
             scheduling: None,
+            accounting: None,
             worker,
             started: Instant::now(),
             prepared: None,
@@ -84,6 +87,13 @@ impl HostMachine {
     #[must_use]
     pub fn with_scheduling(mut self, scheduling: Scheduling) -> Self {
         self.scheduling = Some(scheduling);
+        self
+    }
+
+    /// Has runs under load looked at by `account`.
+    #[must_use]
+    pub fn with_accounting(mut self, accounting: Accounting) -> Self {
+        self.accounting = Some(accounting);
         self
     }
 
@@ -294,7 +304,15 @@ impl Machine for HostMachine {
         let before = self.times()?;
         let energy = energy::read(&self.root);
         let started = Instant::now();
-        let mut outcome = launcher::launch(&self.root, &self.worker, &self.under_found(job), stop)?;
+        let topology = self.now.as_ref().unwrap_or(&self.topology);
+        let accounting = self.accounting.as_ref();
+        let meter = accounting.and_then(|it| it.begin(&self.root, topology, &job.work));
+        let outcome = launcher::launch(&self.root, &self.worker, &self.under_found(job), stop);
+        let seen = meter.and_then(Meter::end);
+        let mut outcome = outcome?;
+        if let (Some(latency), Some(seen)) = (&mut outcome.latency, seen) {
+            latency.capacity = accounting.and_then(|it| it.worth(&seen, &job.cpus));
+        }
         let capacity_s = started.elapsed().as_secs_f64() * job.cpus.len() as f64;
         let spent = energy::read(&self.root).zip(energy).and_then(|(now, was)| now.since(&was));
         if let Some(value) = spent {

@@ -15,6 +15,7 @@
 
 pub mod arms;
 pub mod boots;
+pub mod capacity_meter;
 pub mod cputime;
 pub mod engine;
 pub mod estimate;

@@ -6,6 +6,7 @@ use crate::effects::interval_name;
 use crate::number::{self, or_none};
 use crate::plot::{Load, LoadLine, LoadMark, Plot};
 use crate::words;
+use coretwin_base::account::Span;
 use coretwin_base::study::latency::{BEYOND_MIN, QUANTILES};
 use coretwin_base::study::load::{CurvePoint, Estimated, LoadCurve};
 use coretwin_base::study::summary::{Capacity, Verdict};
@@ -145,25 +146,38 @@ fn figure(study: &Study<'_>, curve: &LoadCurve) -> Option<Block> {
     Some(Figure::block("Latency against rate".to_owned(), caption, plot))
 }
 
-/// What half a machine is, in the arm that is compared first: busy as the kernel shows it, beside what
-/// it carries of all it could.
+/// What half a machine is, in each arm: busy as the kernel shows it, beside what that is of its capacity.
 fn half(study: &Study<'_>, curve: &LoadCurve) -> Option<String> {
-    let said = |point: &CurvePoint| Some((point.utilisation?.value, point.capacity_used?.value));
-    let far = |point: &&CurvePoint| said(point).map_or(f64::MAX, |(busy, _)| (busy - 0.5).abs());
+    let far = |point: &&CurvePoint| point.utilisation.map_or(f64::MAX, |it| (it.value - 0.5).abs());
     let of_arms = study.plan.arms.iter().filter_map(|one| {
         let points = curve.points.iter().filter(|point| point.arm == one.label);
         let point = points.min_by(|a, b| far(a).total_cmp(&far(b)))?;
-        let (busy, used) = said(point)?;
+        let of_cores = point
+            .cores_used
+            .map(|used| format!("{} of its cores' capacity as account says", span(used, percent)));
+        let of_most = point
+            .capacity_used
+            .map(|used| format!("{} of what it carries at most", percent(used.value)));
+        let known: Vec<String> = of_cores.into_iter().chain(of_most).collect();
         Some(format!(
-            "With {} the kernel shows {} busy at {} requests a second, which is {} of what it carries \
-             at most.",
+            "With {} the kernel shows {} busy at {} requests a second, which is {}.",
             arm(study, &one.label),
-            percent(busy),
+            percent(point.utilisation?.value),
             rate(point.rate),
-            percent(used)
+            Some(known.join(", and ")).filter(|known| !known.is_empty())?
         ))
     });
     Some(of_arms.collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty())
+}
+
+/// A number with its range, where it has one: `62 % (50 to 80 %)`.
+fn span(it: Span, text: fn(f64) -> String) -> String {
+    let Span { value, low, high } = it;
+    let [low_text, high_text] = [text(low), text(high)];
+    match low_text == high_text {
+        true => text(value),
+        false => format!("{} ({low_text} to {high_text})", text(value)),
+    }
 }
 
 fn percent(share: f64) -> String {
@@ -190,7 +204,8 @@ fn points(study: &Study<'_>, curve: &LoadCurve) -> Table {
         let ends = it.faster.and_then(|it| it.low.zip(it.high));
         or_none(ends.map(|(low, high)| number::interval(low, high)))
     };
-    let columns: [ColumnOf<'_, CurvePoint>; 14] = [
+    let is_accounted = curve.points.iter().any(|point| point.capacity_s.is_some());
+    let columns: [ColumnOf<'_, CurvePoint>; 16] = [
         (Column::words("Arm"), &|it| arm(study, &it.arm)),
         (Column::number("Share"), &|it| or_none(it.share.map(percent))),
         (Column::number("Offered, /s"), &|it| rate(it.rate)),
@@ -203,14 +218,29 @@ fn points(study: &Study<'_>, curve: &LoadCurve) -> Table {
         (Column::number("Faster than the reference"), &faster),
         (Column::number("Its interval").detail(), &faster_ends),
         (Column::number("Busy, by the kernel").opening(), &|it| share(it.utilisation)),
-        (Column::number("Capacity used"), &|it| share(it.capacity_used)),
+        (Column::number("Capacity used, by account").only_if(is_accounted), &|it| {
+            or_none(it.cores_used.map(|used| span(used, percent)))
+        }),
+        (Column::number("Of its most requests"), &|it| share(it.capacity_used)),
         (Column::number("CPU time per request"), &|it| {
             or_none(it.cpu_s.map(|it| number::latency(it.value)))
         }),
+        (Column::number("Capacity per request").only_if(is_accounted), &|it| {
+            or_none(it.capacity_s.map(|used| span(used, number::latency)))
+        }),
     ];
+    let accounted = match is_accounted {
+        true => {
+            " Capacity used, by account: of the arm's cores with all their siblings, where CPU time beside \
+             a busy sibling takes less of a core than time alone; its range is that of the yield and of the \
+             looks."
+        }
+        false => "",
+    };
     let note = format!(
         "A percentile stands where at least {BEYOND_MIN} requests of a run lie beyond it, in half of the \
-         blocks. Capacity used: what is answered, as a share of the most that the arm answers."
+         blocks.{accounted} Of its most requests: what is answered, as a share of the most that the arm \
+         answers."
     );
     Table::of("The curve", &curve.points, columns).note(note)
 }

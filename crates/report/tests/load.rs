@@ -2,10 +2,11 @@
 
 mod support;
 
+use coretwin_base::account::Span;
 use coretwin_base::origin::Origin;
 use coretwin_base::parameters::{ParamValue, label};
 use coretwin_base::random::Stream;
-use coretwin_base::study::latency::Latency;
+use coretwin_base::study::latency::{CapacityUse, Latency};
 use coretwin_base::study::load::{Objective, RATE};
 use coretwin_base::study::plan::LoadPlan;
 use coretwin_base::study::reading::{Better, Phase, Reading, Status};
@@ -35,6 +36,14 @@ fn queue(rate: f64, carries: f64, cpus: f64, stream: &mut Stream) -> Latency {
         p99_s: Some(mean_s * 100f64.ln() * noise(0.5)),
         p999_s: (rate > 4_000.0).then(|| mean_s * 1000f64.ln() * noise(0.2)),
         server_cpu_s: Some(carried / carries * 10.0 * cpus * 0.7),
+        capacity: Some(CapacityUse {
+            cores: 4,
+            per_cpu_s: if cpus > 4.0 {
+                Span { value: 0.65, low: 0.6, high: 0.7 }
+            } else {
+                Span::exact(1.0)
+            },
+        }),
         ..Latency::default()
     }
 }
@@ -134,7 +143,14 @@ fn text_answer_and_tables_say_it_too() {
     for page in [text(&study), markdown(&study)] {
         let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
         for said in
-            ["Capacity at p99 ≤ 2 ms", "Capacity used", "of what it carries at most", "110 %"]
+            // Of on at half of what off carries: 5.6 of 8 CPUs busy at its most, 0.65 s each, on 4 cores.
+            [
+                "Capacity at p99 ≤ 2 ms",
+                "by account",
+                "of what it carries at most",
+                "110 %",
+                "36 % (34 % to 39 %)",
+            ]
         {
             assert!(page.contains(said), "{said} in {page}");
         }

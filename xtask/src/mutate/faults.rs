@@ -46,6 +46,7 @@ const ENGINE: Suite = Suite::Tests("coretwin-lab", "study");
 const SWITCHING: Suite = Suite::Tests("coretwin-lab", "switching");
 const DECISIONS: Suite = Suite::Tests("coretwin-bpf", "decisions");
 const OVERLAP: Suite = Suite::Live("coretwin-bpf", "overlap");
+const LOAD_REPORT: Suite = Suite::Tests("coretwin-report", "load");
 const TOP: Suite = Suite::Unit("coretwin-top");
 const CLI: Suite = Suite::Unit("coretwin");
 
@@ -151,6 +152,25 @@ pub(super) const FAULTS: &[Fault] = &[
         put: "self.send(client, now)?;",
         suite: SERVICE,
         test: "a_generator_that_stalls_is_late_and_its_requests_count_from_when_they_were_due",
+    },
+    Fault {
+        name: "sleeps-by-milliseconds", file: "crates/workloads/src/service/generator.rs",
+        find: "Some(&timespec(ns))",
+        put: "Some(&timespec(ns.next_multiple_of(1_000_000)))",
+        suite: SERVICE, test: "a_generator_that_sleeps_wakes_when_a_request_is_due",
+    },
+    Fault {
+        name: "core-time-for-cpu-time", file: "crates/lab/src/capacity_meter.rs",
+        find: "f64::from(k) * time.value",
+        put: "f64::from(k.min(1)) * time.value",
+        suite: LAB,
+        test: "capacity_meter::tests::time_beside_a_busy_sibling_takes_half_of_the_core_and_time_alone_more",
+    },
+    Fault {
+        name: "share-of-one-core", file: "crates/stats/src/load/curve.rs",
+        find: "end(per_cpu_s) / f64::from(*cores)",
+        put: "end(per_cpu_s)",
+        suite: LOAD_REPORT, test: "text_answer_and_tables_say_it_too",
     },
     Fault {
         name: "unanswered-forgotten", file: "crates/workloads/src/service/generator.rs",

@@ -1,6 +1,7 @@
 //! What a run of a service under load shows: how many requests were due, how many were answered, and how
 //! long the answers took, counted from when each request was *due*, not from when it was sent.
 
+use crate::account::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,9 +54,22 @@ pub struct Latency {
     /// CPU time of the server in the measured part; `None` where it is not ours to ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_cpu_s: Option<f64>,
+    /// `None` where it was not looked who ran beside whom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<CapacityUse>,
     /// `None` where a program of the user sent the requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator: Option<Generator>,
+}
+
+/// What CPU time was worth on the cores of the arm, as `account` says.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CapacityUse {
+    /// Cores of the arm's CPUs, with all their siblings.
+    pub cores: u32,
+    /// Seconds of a whole core's capacity that a CPU second took: 1 without siblings, half beside a busy
+    /// one. The range is that of the looks and of the yield.
+    pub per_cpu_s: Span,
 }
 
 /// How well the generator kept its own schedule.

@@ -1,6 +1,7 @@
 //! A load curve: the rates at which a service is offered requests, the objective that its latency must
 //! keep, and what came of it.
 
+use crate::account::Span;
 use crate::study::latency::{BEYOND_MIN, QUANTILES};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -246,6 +247,11 @@ pub struct CurvePoint {
     pub utilisation: Option<Estimated>,
     /// Share of what the arm carries at most, 0 to 1.
     pub capacity_used: Option<Estimated>,
+    /// Seconds of a whole core's capacity for each request, as `account` says. The range is that of
+    /// `account`, not an interval by block.
+    pub capacity_s: Option<Span>,
+    /// The same as a share of what the arm's cores have with all their siblings, 0 to 1.
+    pub cores_used: Option<Span>,
 }
 
 /// The curve of a study.

@@ -93,6 +93,9 @@ pub fn reading_columns<'a>() -> Vec<Column<ReadingRow<'a>>> {
         Column::number("p99_s", |row| row.reading.latency.as_ref()?.p99_s),
         Column::number("p999_s", |row| row.reading.latency.as_ref()?.p999_s),
         Column::number("server_cpu_s", |row| row.reading.latency.as_ref()?.server_cpu_s),
+        Column::number("capacity_per_cpu_s", |row| {
+            Some(row.reading.latency.as_ref()?.capacity.as_ref()?.per_cpu_s.value)
+        }),
         Column::text("checks_failed", |row| some_text(&checks_failed(row.reading)).map(owned)),
         Column::time("arm_began_utc", |row| row.arm_began),
     ]

@@ -6,7 +6,8 @@ use crate::paired::Paired;
 use crate::study::blocks::{Blocks, Cell};
 use crate::study::rows::widening;
 use crate::study::suites::is_present;
-use coretwin_base::study::latency::{Latency, QUANTILES};
+use coretwin_base::account::Span;
+use coretwin_base::study::latency::{CapacityUse, Latency, QUANTILES};
 use coretwin_base::study::load::{CurvePoint, Estimated, LoadCurve, Rate};
 use coretwin_base::study::plan::{Plan, Rule};
 use coretwin_base::study::reading::Reading;
@@ -46,6 +47,9 @@ struct Read<'a> {
     throughput: Blocks,
     cpu_s: Blocks,
     utilisation: Blocks,
+    /// Value, least and most.
+    capacity_s: [Blocks; 3],
+    cores_used: [Blocks; 3],
 }
 
 impl<'a> Read<'a> {
@@ -63,15 +67,21 @@ impl<'a> Read<'a> {
             latency: QUANTILES.map(|(name, _)| percentile(name)).into(),
             offered: of(&|_, latency| latency.offered_per_s),
             throughput: of(&|_, latency| Some(latency.throughput_per_s)),
-            cpu_s: of(&|reading, latency| {
-                let cpu_s = latency.server_cpu_s.unwrap_or(reading.user_s + reading.system_s);
-                Some(cpu_s / latency.completed.max(1) as f64)
-            }),
+            cpu_s: of(&|reading, latency| Some(cpu_s(reading, latency))),
             utilisation: of(&|reading, latency| {
-                let of_server = latency.server_cpu_s.map(|cpu_s| (cpu_s, latency.duration_s));
-                let whole = (reading.user_s + reading.system_s, reading.elapsed_s);
-                let (cpu_s, wall_s) = of_server.unwrap_or(whole);
-                Some(cpu_s / (wall_s * cpus.get(&*reading.arm)?))
+                Some(busy_cpus(reading, latency) / cpus.get(&*reading.arm)?)
+            }),
+            capacity_s: ENDS.map(|end| {
+                of(&|reading, latency| {
+                    let per_cpu_s = end(&latency.capacity.as_ref()?.per_cpu_s);
+                    Some(cpu_s(reading, latency) * per_cpu_s)
+                })
+            }),
+            cores_used: ENDS.map(|end| {
+                of(&|reading, latency| {
+                    let CapacityUse { cores, per_cpu_s } = latency.capacity.as_ref()?;
+                    Some(busy_cpus(reading, latency) * end(per_cpu_s) / f64::from(*cores))
+                })
             }),
         }
     }
@@ -105,11 +115,19 @@ impl<'a> Read<'a> {
             cpu_s: self.mean(&self.cpu_s, arm, row),
             utilisation: self.mean(&self.utilisation, arm, row),
             capacity_used: None,
+            capacity_s: self.span(&self.capacity_s, arm, row),
+            cores_used: self.span(&self.cores_used, arm, row),
         })
     }
 
     fn mean(&self, blocks: &Blocks, arm: usize, row: usize) -> Option<Estimated> {
         self.estimated(&logs(blocks, arm, row))
+    }
+
+    fn span(&self, blocks: &[Blocks; 3], arm: usize, row: usize) -> Option<Span> {
+        let mean = |blocks| self.mean(blocks, arm, row).map(|mean| mean.value);
+        let [value, low, high] = blocks;
+        Some(Span { value: mean(value)?, low: mean(low)?, high: mean(high)? })
     }
 
     /// Geometric mean over the blocks that have a value, if half of them do.
@@ -128,6 +146,20 @@ impl<'a> Read<'a> {
             high: ends.map(|ends| number(ends.1)),
         })
     }
+}
+
+const ENDS: [fn(&Span) -> f64; 3] = [|span| span.value, |span| span.low, |span| span.high];
+
+/// CPU time of the server for each request; of all that was run where it is not known apart.
+fn cpu_s(reading: &Reading, latency: &Latency) -> f64 {
+    let cpu_s = latency.server_cpu_s.unwrap_or(reading.user_s + reading.system_s);
+    cpu_s / latency.completed.max(1) as f64
+}
+
+/// How many CPUs the server kept busy.
+fn busy_cpus(reading: &Reading, latency: &Latency) -> f64 {
+    let whole = || (reading.user_s + reading.system_s) / reading.elapsed_s;
+    latency.server_cpu_s.map_or_else(whole, |cpu_s| cpu_s / latency.duration_s)
 }
 
 /// Logarithms by analysed block.

@@ -13,7 +13,7 @@ use super::wire;
 use crate::{Context, Error, sys};
 use coretwin_base::random::Stream;
 use coretwin_base::study::latency::{self, Latency};
-use rustix::event::{Timespec, epoll};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::net::TcpStream;
@@ -239,16 +239,28 @@ impl<'a> Run<'a> {
                 return Ok(());
             }
             events.clear();
-            let timeout = timespec(self.wake(now).saturating_sub(now));
+            self.sleep(self.wake(now).saturating_sub(now))?;
             let room = rustix::buffer::spare_capacity(&mut events);
-            match epoll::wait(&self.epoll, room, Some(&timeout)) {
-                Ok(_) | Err(Errno::INTR | Errno::NOSYS) => {}
-                Err(error) => return Err(Error::system("the generator cannot wait", error)),
+            match epoll::wait(&self.epoll, room, Some(&Timespec::default())) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(cannot_wait(error)),
             }
             for event in &events {
                 self.heed(event.data.u64() as usize, event.flags)?;
             }
             self.flush_all()?;
+        }
+    }
+
+    /// Sleeps for so long, or until an answer comes. Waiting for events itself takes whole milliseconds
+    /// before Linux 5.11, rounded up; polling their descriptor takes nanoseconds.
+    fn sleep(&self, ns: u64) -> Result<(), Error> {
+        if ns == 0 {
+            return Ok(());
+        }
+        match poll(&mut [PollFd::new(&self.epoll, PollFlags::IN)], Some(&timespec(ns))) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(cannot_wait(error)),
         }
     }
 
@@ -403,6 +415,10 @@ impl<'a> Run<'a> {
         let (sent_in_all, answered_in_all) = (self.sent_in_all, self.answered_in_all);
         Report { latency: told, sent_in_all, answered_in_all }
     }
+}
+
+fn cannot_wait(error: Errno) -> Error {
+    Error::system("the generator cannot wait", error)
 }
 
 fn lost(error: std::io::Error) -> Error {

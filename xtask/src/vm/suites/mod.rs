@@ -7,6 +7,7 @@ mod compare;
 mod cputime;
 pub(crate) mod sched;
 mod sched_study;
+mod service;
 mod smt;
 pub(crate) mod table;
 

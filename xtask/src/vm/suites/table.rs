@@ -1,6 +1,6 @@
 //! Every suite: a file, and a line here.
 
-use super::{Suite, account, boots, clock, compare, cputime, sched, sched_study, smt};
+use super::{Suite, account, boots, clock, compare, cputime, sched, sched_study, service, smt};
 use anyhow::{Result, bail};
 
 /// Every suite, in the order in which they run.
@@ -13,6 +13,7 @@ pub(crate) const SUITES: &[&Suite] = &[
     &account::SUITE,
     &sched::SUITE,
     &sched_study::SUITE,
+    &service::SUITE,
 ];
 
 /// The suite of this name.

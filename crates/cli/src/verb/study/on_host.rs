@@ -4,7 +4,7 @@ use super::args::{Args, Line};
 use super::describe::{foretell, headline};
 use super::{Asked, Ready, Studied, begin, resume};
 use crate::exit::refuse_slips;
-use crate::{consent, host, out, switching};
+use crate::{basis, consent, host, out, switching};
 use anyhow::Result;
 use coretwin_base::machine::topology::Topology;
 use coretwin_base::study::arm::ArmState;
@@ -181,7 +181,11 @@ fn machine(
     switching: Option<Switching>,
     root: &Root,
 ) -> Result<HostMachine> {
-    let machine = HostMachine::new(root.clone(), topology)?;
+    let accounting = plan.load.as_ref().map(|_| basis::accounting(root, &topology)).transpose()?;
+    let mut machine = HostMachine::new(root.clone(), topology)?;
+    if let Some(accounting) = accounting {
+        machine = machine.with_accounting(accounting);
+    }
     let machine = match switching {
         Some(switching) => machine.with_switch(switching),
         None => machine,
