@@ -1,6 +1,7 @@
 //! From an embedded object to programs in the kernel, and what went wrong on the way.
 
 use crate::Error;
+use coretwin_base::simulation::live::Policy;
 use libbpf_rs::{ErrorKind, Object, ObjectBuilder, OpenObject, PrintLevel, set_print};
 use std::path::Path;
 use std::sync::Mutex;
@@ -53,7 +54,7 @@ pub(crate) fn load(object: &'static str, open: OpenObject) -> Result<Object, Err
 fn rights(object: &str) -> &'static str {
     match object {
         // Their loader works for root alone.
-        name if crate::programs::PROGRAMS.iter().any(|program| program.object == name) => "",
+        name if Policy::of_ops(&format!("coretwin_{name}")).is_some() => "",
         _ => {
             ", or with CAP_BPF (to load programs and maps) and CAP_PERFMON (they trace the kernel and \
              read its memory)"

@@ -385,6 +385,8 @@ mod tests {
             let value = value_of(&open, program.object).expect("operations");
             let name = program.policy().ops_name;
             assert!(value.windows(name.len()).any(|bytes| bytes == name.as_bytes()), "{name}");
+            // By which a refusal is known to be that of a scheduler.
+            assert_eq!(name, format!("coretwin_{}", program.object));
         }
     }
 
