@@ -308,12 +308,12 @@ impl Machine for HostMachine {
         let accounting = self.accounting.as_ref();
         let meter = accounting.and_then(|it| it.begin(&self.root, topology, &job.work));
         let outcome = launcher::launch(&self.root, &self.worker, &self.under_found(job), stop);
+        let capacity_s = started.elapsed().as_secs_f64() * job.cpus.len() as f64;
         let seen = meter.and_then(Meter::end);
         let mut outcome = outcome?;
         if let (Some(latency), Some(seen)) = (&mut outcome.latency, seen) {
             latency.capacity = accounting.and_then(|it| it.worth(&seen, &job.cpus));
         }
-        let capacity_s = started.elapsed().as_secs_f64() * job.cpus.len() as f64;
         let spent = energy::read(&self.root).zip(energy).and_then(|(now, was)| now.since(&was));
         if let Some(value) = spent {
             // Of the whole packages, start and end of the worker included.

@@ -254,6 +254,17 @@ impl<'a> PlacesOf<'a> {
     }
 }
 
+/// A core of which only is known how long each of its CPUs was busy in so much time.
+#[must_use]
+pub fn by_busy_times(core: &CoreUse, elapsed_s: f64) -> CoreUse {
+    let busy = Busy {
+        length_s: elapsed_s,
+        by_cpu_s: core.by_cpu.iter().map(|one| (one.cpu, one.busy_s)).collect(),
+        error_s: ERROR_TICKS / rustix::param::clock_ticks_per_second() as f64,
+    };
+    CoreUse { by_busy_s: arithmetic::core_use_s(&core.cpus, &busy), ..core.clone() }
+}
+
 fn no_time(siblings: &Siblings) -> Vec<Vec<Span>> {
     siblings.cores.iter().map(|core| vec![Span::default(); core.len() + 1]).collect()
 }

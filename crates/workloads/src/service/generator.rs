@@ -252,8 +252,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Sleeps for so long, or until an answer comes. Waiting for events itself takes whole milliseconds
-    /// before Linux 5.11, rounded up; polling their descriptor takes nanoseconds.
+    /// Sleeps for so long, or until an answer comes. The wait for events that kernels before 5.11 have, too,
+    /// takes whole milliseconds, rounded up; polling their descriptor takes nanoseconds.
     fn sleep(&self, ns: u64) -> Result<(), Error> {
         if ns == 0 {
             return Ok(());
