@@ -11,6 +11,7 @@
  *   affinity  a task goes back to its core                                   (core_queue_wake.h)
  *   passive   tasks that start or wait leave their core for a less busy one   (core_queue_wake.h, core_queue_work.h)
  *   active    a core without work takes a running task of a core with two    (core_queue_active.h)
+ *   follow    a task whose waker is about to wait runs next on its CPU       (core_queue_wake.h)
  *
  * Tasks change cores when they wake or start, or when a CPU of another core takes them to run: never from queue to
  * queue, so that what waits for a CPU that goes is in queues of that CPU's core.
@@ -34,10 +35,14 @@ s32 on_select_cpu(u64 *context)
 {
 	struct task_struct *p = (void *)context[0];
 	s32 last = context[1];
-	bool idle = false;
-	u32 cpu = place(p, last, HAS_WAKE_FLAG(context[2], SCX_WAKE_FORK), &idle);
+	bool idle = HAS_WAKE_FLAG(context[2], SCX_WAKE_SYNC) && follows(p, last);
 	struct task *task;
+	u32 cpu;
 
+	if (idle)
+		cpu = bpf_get_smp_processor_id();
+	else
+		cpu = place(p, last, HAS_WAKE_FLAG(context[2], SCX_WAKE_FORK), &idle);
 	if (idle) {
 		/* Nobody waits there: past the queue. Whose it is shows when it runs. */
 		if (options.counts && (task = task_of(p)))
@@ -169,6 +174,9 @@ void on_running(u64 *context)
 	here->weight = task->weight;
 	here->movable = p->nr_cpus_allowed > 1;
 	here->asked = false;
+	here->word = task->word;
+	here->followed = false;
+	here->said_ns = 0;
 	if (!here->runs) {
 		here->runs = true;
 		if (__sync_fetch_and_add(&core->running, 1) == 1)
@@ -194,6 +202,11 @@ void on_stopping(u64 *context)
 	if (!task)
 		return;
 	count_time(p, task);
+	if (here->said_ns) {
+		u64 after_ns = since(now_ns(), here->said_ns);
+
+		task->word = decided('k', here->word, !runnable, after_ns, 0, word_of(here->word, !runnable, after_ns));
+	}
 	task->stopped = runnable;
 	task->give_away = runnable && here->asked;
 	here->asked = false;
@@ -215,6 +228,8 @@ void on_tick(u64 *context)
 	u64 now = now_ns(), from;
 
 	look(core, now);
+	if (here->followed)
+		kick(cpu, KICK_PREEMPT);
 	from = before(here->ticked_ns, here->started_ns) ? here->started_ns : here->ticked_ns;
 	here->ticked_ns = now;
 	if (core_of(core)->running < 2 || !is_any_core_idle())

@@ -30,6 +30,7 @@ struct options {
 	u32 watch;
 	u8 active;
 	u8 affinity;
+	u8 follow;
 	u8 idle_core_first;
 	u8 passive;
 	u8 pickup;
@@ -39,7 +40,7 @@ struct options {
 	/* Whether anything is counted; and whether decisions are told with what they were taken from. */
 	u8 counts;
 	u8 tells;
-	u8 unused[7];
+	u8 unused[6];
 };
 
 /* Where a CPU is. Of one that is unknown the core is only a number that no other has. */
@@ -72,6 +73,7 @@ enum counter {
 	WOKE_SIBLING,
 	WOKE_IDLE_CORE,
 	WOKE_OTHER_IDLE,
+	WOKE_WITH_WAKER,
 	WOKE_LESS_CROWDED,
 	WOKE_LAST_BUSY,
 	WOKE_CORE_BUSY,

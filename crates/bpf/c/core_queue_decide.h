@@ -12,6 +12,9 @@
 #define FEWER_FAR 8u
 #define GUARD_NS 100000000ull
 #define GUARD_MAX_NS 10000000000ull
+#define WORD_NS 50000ull
+#define WORD_KEPT 2u
+#define WORD_KEPT_MAX 3u
 
 /* A core where a task could wait: tasks there, CPUs online, whether it lies beyond the home's last-level cache. */
 struct crowd {
@@ -58,6 +61,14 @@ static inline s64 lag_of(u64 clock, u64 virtual_ns, s64 most)
 static inline s64 ahead_of(s64 ahead, s64 slice_ns, s64 own_slice, s64 shared_slice)
 {
 	return within(ahead, -(slice_ns + shared_slice), slice_ns + own_slice);
+}
+
+/* How often in a row a waker waited as soon as it had said so, after one more time. */
+static inline u32 word_of(u32 kept, bool waits, u64 after_ns)
+{
+	if (!waits || after_ns >= WORD_NS)
+		return 0;
+	return kept < WORD_KEPT_MAX ? kept + 1 : WORD_KEPT_MAX;
 }
 
 static inline bool is_overdue(u64 waited_ns, u64 by_weight)

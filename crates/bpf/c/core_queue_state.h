@@ -34,6 +34,11 @@ struct cpu {
 	u8 how;
 	/* Programs of ours that the one that runs is called by. */
 	u8 nested;
+	/* Its task's `word`, and whether a task that this woke follows it. */
+	u8 word;
+	u8 followed;
+	/* When its task first said that it is about to wait; 0: not since it began to run. */
+	u64 said_ns;
 } __attribute__((aligned(64)));
 
 /* A core. */
@@ -78,6 +83,8 @@ struct task {
 	/* It was running, and goes on to wait. */
 	u8 stopped;
 	u8 bound;
+	/* How often in a row it waited as soon as it had said so. */
+	u8 word;
 	/* While it sleeps: how far it was behind the clock of its queue. */
 	s64 lag;
 };

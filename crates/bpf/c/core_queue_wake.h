@@ -188,6 +188,30 @@ static u32 place_idle(struct task_struct *p, u32 last, bool core_first)
 	return cpu;
 }
 
+/*
+ * Whether a task goes next where its waker runs, which says that it is about to wait, and lately did so at once: to
+ * start an idle CPU takes longer. If it does not this time, the next tick puts it out. Not beside a busy sibling
+ * while a whole core is idle.
+ */
+static bool follows(struct task_struct *p, u32 last)
+{
+	u32 waker = bpf_get_smp_processor_id(), core = core_number(waker);
+	struct cpu *here = cpu_of(waker);
+
+	if (!here->runs)
+		return false;
+	if (!here->said_ns)
+		here->said_ns = now_ns();
+	if (!options.follow || here->word < WORD_KEPT || here->followed || !here->online || !allowed(p, waker) ||
+	    places[waker & (CPUS_MAX - 1)].cache != places[last & (CPUS_MAX - 1)].cache ||
+	    waiting(core) || (core_of(core)->running > 1 && is_any_core_idle()) ||
+	    (bpf_get_current_task_btf()->flags & PF_EXITING))
+		return false;
+	here->followed = true;
+	count(p, WOKE_WITH_WAKER);
+	return true;
+}
+
 /* The CPU for a task that becomes runnable, and whether it was idle and is claimed now. */
 static u32 place(struct task_struct *p, u32 last, bool is_new, bool *idle)
 {

@@ -180,7 +180,7 @@ static bool own_work(u32 cpu, struct task_struct *goes_on)
 
 	/* Nothing to choose from. */
 	if (!goes_on && !core_of(of_core)->owed && is_own != options.pickup) {
-		if (!take_first(is_own ? of_cpu : of_core))
+		if ((!is_own && scx_bpf_dsq_nr_queued(of_core) <= 0) || !take_first(is_own ? of_cpu : of_core))
 			return false;
 		cpu_of(cpu)->how = is_own ? PICKED_OF_CPU : PICKED;
 		tell_next(of_core);

@@ -16,6 +16,7 @@
 #define WEAK __attribute__((weak))
 
 #define TASK_QUEUED 1u /* SCX_TASK_QUEUED: runnable under sched_ext */
+#define PF_EXITING 0x00000004u
 #define PF_KTHREAD 0x00200000u
 
 #define DSQ_LOCAL ((1ull << 63) | 2)

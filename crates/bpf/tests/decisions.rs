@@ -31,6 +31,7 @@ int main(void)
 		printf("%lld\n", kind == 'w'   ? (s64)least_crowded(home, first, second)
 				 : kind == 'o' ? (s64)owed_of(n[0], n[1])
 				 : kind == 'l' ? lag_of(n[0], n[1], n[2])
+				 : kind == 'k' ? (s64)word_of(n[0], n[1], n[2])
 				 : kind == 'a' ? ahead_of(n[0], n[1], n[2], n[3])
 					       : (s64)is_overdue(n[0], n[1]));
 	}
@@ -56,7 +57,7 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
     let mut n = [0_i64; 9];
     let small = |stream: &mut Stream| number(stream, u64::from(u32::MAX)) as u32;
     let time = |stream: &mut Stream| number(stream, 1 << 60) as i64;
-    let kind = match index % 5 {
+    let kind = match index % 6 {
         0 => {
             for three in n.chunks_mut(3) {
                 let far = i64::from(stream.next_u64().is_multiple_of(2));
@@ -84,6 +85,16 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
             (1..4).for_each(|at| n[at] = time(stream));
             n[0] = if index.is_multiple_of(2) { time(stream) } else { -time(stream) };
             'a'
+        }
+        4 => {
+            n[0] = (stream.next_u64() % 5) as i64;
+            n[1] = i64::from(!stream.next_u64().is_multiple_of(4));
+            // About the bound, or anywhere.
+            n[2] = match index.is_multiple_of(4) {
+                true => (decide::WORD_NS - 1 + stream.next_u64() % 3) as i64,
+                false => time(stream),
+            };
+            'k'
         }
         _ => {
             (n[0], n[1]) = (time(stream), time(stream));

@@ -31,6 +31,7 @@ const WAKES: &[(&str, &[&str])] = &[
     ("woke_sibling", &["an idle sibling of its last CPU"]),
     ("woke_idle_core", &["an idle core"]),
     ("woke_other_idle", &["an idle CPU of another core"]),
+    ("woke_with_waker", &["its waker is about to wait"]),
     ("woke_less_crowded", &["a less crowded core"]),
     ("woke_last_busy", &["its last CPU, busy"]),
 ];
@@ -94,13 +95,15 @@ fn outcomes(scenario: &Scenario) -> Vec<Outcome> {
         let mut options = Options::new(Settings::parse("core-queue").expect("a policy"));
         (options.seed, options.decisions_max) = (seed, DECISIONS_MAX);
         (options.until_ns, options.warmup_ns) = (scenario.until_ns, scenario.warmup_ns);
-        run(&machine, &in_memory(scenario.work_on(&layout)), &options).expect("a run")
+        run(&machine, &as_live(scenario.work_on(&layout)), &options).expect("a run")
     };
     settings.into_iter().map(outcome).collect()
 }
 
-/// The same work with every file read from memory.
-fn in_memory(mut work: Work) -> Work {
+/// The same work with every file read from memory, and with sockets that say so when they wake (SCX_WAKE_SYNC),
+/// as live ones do.
+fn as_live(mut work: Work) -> Work {
+    work.sockets.iter_mut().for_each(|socket| socket.sync = true);
     let copied = Step::SystemCall { ns: Amount::Fixed(READ_NS) };
     for step in work.programs.iter_mut().flat_map(|program| &mut program.steps) {
         if matches!(step, Step::Read { .. }) {

@@ -24,6 +24,7 @@ pub const PARAMETERS: &[Parameter] = &[
         (4, 10_000),
         "time between two looks of a busy core at others; a choice",
     ),
+    Parameter::switch("follow", true, "a woken task runs next on the CPU of a waker about to wait"),
     Parameter::switch("idle_core_first", true, "an idle core before an idle sibling at wake-up"),
     Parameter::switch(
         "passive",

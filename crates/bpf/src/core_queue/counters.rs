@@ -38,6 +38,7 @@ pub const COUNTERS: &[Counter] = &[
     sum("woke_sibling", "woke on an idle sibling of its last CPU, which was busy"),
     sum("woke_idle_core", "woke or started on an idle core, before an idle sibling was looked for"),
     sum("woke_other_idle", "woke on an idle CPU of another core"),
+    sum("woke_with_waker", "woke where its waker was about to wait, to run there next"),
     sum("woke_less_crowded", "woke on a core with less to do than its own, all CPUs busy"),
     sum("woke_last_busy", "woke on its last CPU, busy"),
     sum("woke_core_busy", "woke on its last core, on the busy sibling it may run on"),

@@ -322,10 +322,11 @@ fn options_image(options: &Options, trial: &Trial, places: &Places) -> Vec<u8> {
     bytes.extend((places.cores.len() as u32).to_ne_bytes());
     bytes.extend(places.caches().to_ne_bytes());
     bytes.extend(trial.watch.unwrap_or(0).to_ne_bytes());
-    let switches = ["active", "affinity", "idle_core_first", "passive", "pickup", "wakeup"];
+    let switches =
+        ["active", "affinity", "follow", "idle_core_first", "passive", "pickup", "wakeup"];
     bytes.extend(switches.map(|name| u8::from(options.is_on(name))));
     bytes.extend([trial.stuck, !trial.silent, trial.tells].map(u8::from));
-    bytes.extend([0; 7]);
+    bytes.extend([0; 6]);
     bytes
 }
 

@@ -2,11 +2,12 @@
 
 use crate::support::{MS, compute, machine, options, outcome, program, work};
 use coretwin_base::machine::cpu_set::CpuId;
-use coretwin_sim::kernel::program::Amount;
+use coretwin_sim::kernel::program::{Amount, Which};
 use coretwin_sim::kernel::scenario::Scenario;
 use coretwin_sim::kernel::scenario::expect::measure;
+use coretwin_sim::kernel::work::SocketSpec;
 use coretwin_sim::kernel::{Layout, Options, Outcome, Start, Step, Work};
-use coretwin_sim::policies::Settings;
+use coretwin_sim::policies::{Decision, Settings};
 use expect_test::expect_file;
 
 fn on(program: u32, cpu: u32) -> Start {
@@ -116,6 +117,65 @@ fn affinity_keeps_a_task_on_its_core() {
     let with = far(&format!("core-queue[{near}]"));
     let without = far(&format!("core-queue[affinity=off,{near}]"));
     assert!(with * 3 < without, "{with} moves between cores, {without} without affinity");
+}
+
+/// Client and server that wake each other, each saying that it is about to wait; the client computes for
+/// so long before it does, in the last of its rounds.
+fn ping_pong(rounds: u64, late_ns: u64) -> Work {
+    let (there, back) = (Which::Number(0), Which::Number(1));
+    let bytes = Amount::Fixed(100);
+    let round = |ns| {
+        let send = Step::Send { socket: there, bytes };
+        vec![compute(MS / 100), send, compute(ns), Step::Receive { socket: back, bytes }]
+    };
+    let mut client = round(1);
+    client.push(Step::Repeat { from: 0, times: Amount::Fixed(rounds) });
+    client.extend(round(late_ns));
+    let server = vec![
+        Step::Receive { socket: there, bytes },
+        compute(MS / 100),
+        Step::Send { socket: back, bytes },
+        Step::Forever { from: 0 },
+    ];
+    let mut work = work(vec![program("client", client), program("server", server)]);
+    work.starts[1].server = true;
+    work.sockets = vec![SocketSpec { sync: true, ..SocketSpec::of(4096) }; 2];
+    work
+}
+
+/// Wake-ups after which a task ran next where its waker did, and the longest wait.
+fn followed(work: &Work, policy: &str) -> (usize, u64) {
+    let mut options = options(policy, 1000);
+    options.decisions_max = 10_000;
+    let outcome = outcome(&machine("2x2", 1600), work, &options);
+    let is_it = |it: &&Decision| it.reason.text() == "its waker is about to wait";
+    (outcome.decisions.iter().filter(is_it).count(), outcome.wait_longest_ns)
+}
+
+#[test]
+fn follow_runs_a_task_next_where_its_waker_waits_as_it_said() {
+    let (with, _) = followed(&ping_pong(200, 1), "core-queue");
+    assert!(with > 390, "{with}");
+    assert_eq!(followed(&ping_pong(200, 1), "core-queue[follow=off]").0, 0);
+    // Beside a hog it happens until the pair is on a core of its own.
+    let mut beside = ping_pong(200, 1);
+    beside.programs.push(hog(5));
+    beside.starts = vec![on(0, 0), Start { server: true, ..on(1, 0) }, on(2, 1)];
+    let mut options = options("core-queue[active=off]", 1000);
+    options.until_ns = 4 * MS;
+    let clash = outcome(&machine("2x2", 1600), &beside, &options).clash_ns;
+    assert!(clash < MS, "{clash}");
+    // One that never waits as soon as it says so is not believed.
+    let mut liar = ping_pong(200, 1);
+    liar.programs[0].steps[2] = compute(MS);
+    let (with, longest) = followed(&liar, "core-queue");
+    assert!(with < 210 && longest < MS, "{with} {longest}");
+}
+
+#[test]
+fn who_follows_a_waker_that_does_not_wait_is_told_of_at_the_tick() {
+    let (with, longest) = followed(&ping_pong(9, 50 * MS), "core-queue[slice_us=1000000]");
+    assert!(with > 10 && longest > MS && longest <= 4 * MS, "{with} {longest}");
 }
 
 #[test]

@@ -12,6 +12,12 @@ pub const FEWER: [u32; 2] = [2, 8];
 pub const GUARD_NS: u64 = 100_000_000;
 /// The same at most, whatever its weight: a third of what the kernel's watchdog allows.
 pub const GUARD_MAX_NS: u64 = 10_000_000_000;
+/// A waker that says it is about to wait keeps its word if it waits within this time; and so often in a row,
+/// until a task that it wakes follows it. A choice: what an idle CPU takes to start is of this size.
+pub const WORD_NS: u64 = 50_000;
+pub const WORD_KEPT: u32 = 2;
+/// No more often is counted.
+const WORD_KEPT_MAX: u32 = 3;
 
 /// A core where a task could wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,4 +71,9 @@ pub fn ahead(ahead: i64, slice_ns: i64, own_slice: i64, shared_slice: i64) -> i6
 /// [`GUARD_NS`] is by its weight.
 pub fn is_overdue(waited_ns: u64, by_weight: u64) -> bool {
     waited_ns >= by_weight.min(GUARD_MAX_NS)
+}
+
+/// How often in a row a waker waited as soon as it had said so, after one more time.
+pub fn word(kept: u32, waits: bool, after_ns: u64) -> u32 {
+    if waits && after_ns < WORD_NS { (kept + 1).min(WORD_KEPT_MAX) } else { 0 }
 }

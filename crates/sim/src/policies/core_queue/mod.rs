@@ -12,6 +12,7 @@
 //!   another owes itself half of the difference, which its CPUs take in turns with its own;
 //! * `active`: a core without work takes a *running* task of a core that runs several.
 //!
+//! `follow` is of today: a task whose waker is about to wait, and keeps its word, runs next on that CPU.
 //! `idle_core_first` has wake-ups look for an idle core before an idle sibling, as Linux and most
 //! schedulers for sched_ext do; off is Molnar's order. The parameters are those of the live scheduler
 //! ([`coretwin_base::simulation::core_queue`]), and so are the pure decisions.
@@ -45,8 +46,19 @@ pub(super) struct CoreQueue {
     probes: Vec<usize>,
     /// By CPU: the task that ran until it picks the next.
     displaced: Vec<Option<TaskId>>,
+    /// By CPU.
+    said: Vec<Said>,
     /// By slot of the task.
     tasks: Vec<Own>,
+}
+
+/// What the task that a CPU runs has said.
+#[derive(Debug, Clone, Copy, Default)]
+struct Said {
+    /// When it first said that it is about to wait.
+    at_ns: Option<u64>,
+    /// The task that it woke then, which runs here next.
+    follower: Option<TaskId>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -68,6 +80,7 @@ struct Rules {
     active_interval_ns: u64,
     affinity: bool,
     balance_ns: u64,
+    follow: bool,
     idle_core_first: bool,
     passive: bool,
     pickup: bool,
@@ -85,6 +98,7 @@ impl CoreQueue {
                 active_interval_ns: ns("active_interval_ms", 1_000_000),
                 affinity: settings.on("affinity"),
                 balance_ns: ns("balance_ms", 1_000_000),
+                follow: settings.on("follow"),
                 idle_core_first: settings.on("idle_core_first"),
                 passive: settings.on("passive"),
                 pickup: settings.on("pickup"),
@@ -96,6 +110,7 @@ impl CoreQueue {
             cores: vec![Core::default(); layout.cores().len()],
             probes: vec![0; layout.cpus()],
             displaced: vec![None; layout.cpus()],
+            said: vec![Said::default(); layout.cpus()],
             tasks: Vec::new(),
         }
     }
@@ -363,7 +378,7 @@ impl Policy for CoreQueue {
         }
         let parent = parent.map(|parent| &self.tasks[parent.index()]);
         let virtual_ns = self.queues.of_child(queue, parent);
-        let own = Own { virtual_ns, counted_ns: 0, lag: None, home, queue, place: None };
+        let own = Own { virtual_ns, counted_ns: 0, lag: None, word: 0, home, queue, place: None };
         keep(&mut self.tasks, view, task, own);
     }
 
@@ -375,7 +390,10 @@ impl Policy for CoreQueue {
 
     fn enqueue(&mut self, view: &View, task: TaskId, cpu: CpuId, _: &Wake, answer: &mut Answer) {
         self.insert(view, task, cpu);
-        self.announce(view, task, cpu, answer);
+        // One that follows its waker is told to nobody: the CPU is about to be free.
+        if self.said[cpu.0 as usize].follower != Some(task) {
+            self.announce(view, task, cpu, answer);
+        }
     }
 
     fn pick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
@@ -415,10 +433,16 @@ impl Policy for CoreQueue {
         let own = &mut self.tasks[task.index()];
         self.queues.move_home(own, cpu, queue, weight(view.task(task).nice));
         self.queues.begin(own);
+        self.said[cpu.0 as usize] = Said::default();
     }
 
     fn stopping(&mut self, view: &View, cpu: CpuId, task: TaskId, stop: Stop, answer: &mut Answer) {
         self.count(view, task);
+        if let Some(at_ns) = std::mem::take(&mut self.said[cpu.0 as usize]).at_ns {
+            let waits = matches!(stop, Stop::Blocked | Stop::Exited);
+            let own = &mut self.tasks[task.index()];
+            own.word = decide::word(own.word, waits, view.now_ns.saturating_sub(at_ns));
+        }
         match stop {
             // Straight to the idle core: in its own queue a sibling would take it.
             Stop::Stopper => self.give_away(view, cpu, task, answer),
@@ -436,6 +460,11 @@ impl Policy for CoreQueue {
     fn tick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         let Some(task) = view.current(cpu) else { return };
         self.look(view, cpu, answer);
+        // The waker did not wait: who followed it is for others, too.
+        let follower = self.said[cpu.0 as usize].follower.take();
+        if let Some(follower) = follower.filter(|it| self.tasks[it.index()].place.is_some()) {
+            self.announce(view, follower, cpu, answer);
+        }
         let ran_ns = view.now_ns.saturating_sub(view.task(task).started_ns);
         if ran_ns < self.rules.slice_ns {
             return;

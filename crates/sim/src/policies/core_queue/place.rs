@@ -16,6 +16,9 @@ impl CoreQueue {
     ) -> (CpuId, Reason) {
         let last = self.tasks[task.index()].home;
         let idle = |cpu: &CpuId| view.is_idle_for(task, *cpu);
+        if self.follows(view, task, wake) {
+            return (wake.here, Reason::new("its waker is about to wait").with("last_cpu", last.0));
+        }
         if !self.rules.affinity {
             if let Some(cpu) = view.idle.iter().find(idle) {
                 return (cpu, Reason::new("the first idle CPU, wherever it ran"));
@@ -60,6 +63,24 @@ impl CoreQueue {
             Some(cpu) => (cpu, Reason::new("its last core, on the sibling it may run on")),
             None => (self.shortest(view, task), Reason::new("it may not run on its last core")),
         }
+    }
+
+    /// Whether a task goes next where its waker runs, which says that it is about to wait, and lately did so at
+    /// once: to start an idle CPU takes longer. If it does not this time, the next tick tells others. Not beside
+    /// a busy sibling while a whole core is idle.
+    fn follows(&mut self, view: &View, task: TaskId, wake: &Wake) -> bool {
+        let (last, here) = (self.tasks[task.index()].home, wake.here);
+        let Some(waker) = view.current(here).filter(|_| wake.sync) else { return false };
+        let core = view.layout.core(here).0 as usize;
+        let near = view.layout.same_cache(last).contains(here) && view.allowed(task, here);
+        let keeps = self.tasks[waker.index()].word >= decide::WORD_KEPT;
+        let said = &mut self.said[here.0 as usize];
+        said.at_ns.get_or_insert(view.now_ns);
+        let is_free = said.follower.is_none_or(|it| it == task) && self.queues.waiting(core) == 0;
+        let is_alone = view.running_on_core(here) < 2 || view.idle_cores.is_empty();
+        let follows = self.rules.follow && keeps && near && is_free && is_alone;
+        said.follower = if follows { Some(task) } else { said.follower.filter(|it| *it != task) };
+        follows
     }
 
     /// The CPU allowed to a task whose core has least to do.

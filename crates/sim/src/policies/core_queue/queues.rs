@@ -44,6 +44,8 @@ pub(super) struct Own {
     pub(super) counted_ns: u64,
     /// While it sleeps: how far it was behind the clock of its queue.
     pub(super) lag: Option<i64>,
+    /// How often in a row it waited as soon as it had said so.
+    pub(super) word: u32,
     /// The CPU it belongs to, and by that the core.
     pub(super) home: CpuId,
     pub(super) queue: usize,

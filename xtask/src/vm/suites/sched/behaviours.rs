@@ -1,6 +1,7 @@
 //! Each of the five behaviours shows in counters, and is gone when its switch is off.
 
-use crate::vm::guest::{Guest, output};
+use super::load;
+use crate::vm::guest::{Guest, mount_one, output};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
@@ -76,6 +77,8 @@ const TRIES: u32 = 4;
 
 /// All of them.
 pub(super) fn run(guest: &mut Guest) -> Result<()> {
+    // A run of a workload keeps its semaphores there.
+    mount_one("tmpfs", "/dev/shm", "")?;
     BEHAVIOURS.iter().try_for_each(|behaviour| show(guest, behaviour))?;
     guest.check_told("an idle core comes before an idle sibling, if that is wished", || {
         let record = scenario("wakeup-beside-idle", &["idle_core_first=on"])?;
@@ -84,7 +87,25 @@ pub(super) fn run(guest: &mut Guest) -> Result<()> {
         ensure!(cores > 0 && cores > siblings, "{cores} idle cores, {siblings} siblings");
         Ok(format!("{cores} idle cores, {siblings} siblings"))
     })?;
+    guest.check_told(
+        "follow: through a pipe tasks run where their waker waits, and not off",
+        || {
+            let (with, without) = (followed("follow=on")?, followed("follow=off")?);
+            ensure!(with > 100 && without == 0, "{with} with it, {without} without");
+            Ok(format!("{with} wake-ups"))
+        },
+    )?;
     Ok(())
+}
+
+/// Tasks that ran next where their waker waited, while two wake each other through a pipe.
+fn followed(set: &str) -> Result<u64> {
+    load::start(&[set])?;
+    let run = output("coretwin", &["run", "lmbench/pipe-latency:sample=0.05,samples=1"])?;
+    let with = counter(&load::status()?, "woke_with_waker");
+    load::stop()?;
+    ensure!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    with
 }
 
 /// The article's own: two hogs on one core.

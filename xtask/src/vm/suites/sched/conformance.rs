@@ -51,11 +51,12 @@ const REASONS: &[(&str, &str)] = &[
     ("stolen_or_evened_out", "a task that somebody displaces for a moment is taken while it waits"),
 ];
 /// Shares of wake-ups.
-const WAKES: [&str; 6] = [
+const WAKES: [&str; 7] = [
     "woke_last_idle",
     "woke_sibling",
     "woke_idle_core",
     "woke_other_idle",
+    "woke_with_waker",
     "woke_less_crowded",
     "woke_last_busy",
 ];

@@ -42,26 +42,26 @@ const FIRST_MINOR: u32 = 12;
 fn machines(wanted: &Wanted) -> Vec<Machine> {
     let mut machines = Vec::new();
     for kernel in &wanted.kernels {
-        let boots: &[(&'static str, Topology)] = match (may_have(&kernel.release), wanted.fast) {
-            (false, _) => &[(WITHOUT, TWO_CORES)],
-            (true, true) => &[("fast", TWO_CORES), (article::LINUX_2_4_19, TWO_CORES)],
-            (true, false) => &[
-                ("scenarios", TWO_CORES),
-                ("reloads", TWO_CORES),
-                (cost::ROWS[0].0, TWO_CORES),
-                (cost::ROWS[1].0, TWO_CORES),
-                (cost::ROWS[2].0, TWO_CORES),
-                (cost::ROWS[3].0, TWO_CORES),
-                ("rough", TWO_CORES),
-                ("scenarios", ONE_CORE),
-                ("behaviours", TWO_CORES),
-                (article::LINUX_2_4_19, TWO_CORES),
-                (article::CROWD_2_4_19, TWO_CORES),
-                (article::ROUGH_2_4_19, TWO_CORES),
-                ("rough", FOUR_THREADS),
-                ("rough", TWO_PACKAGES),
-            ],
-        };
+        let mut boots: Vec<(&'static str, Topology)> =
+            match (may_have(&kernel.release), wanted.fast) {
+                (false, _) => vec![(WITHOUT, TWO_CORES)],
+                (true, true) => vec![("fast", TWO_CORES), (article::LINUX_2_4_19, TWO_CORES)],
+                (true, false) => vec![
+                    ("scenarios", TWO_CORES),
+                    ("reloads", TWO_CORES),
+                    ("rough", TWO_CORES),
+                    ("scenarios", ONE_CORE),
+                    ("behaviours", TWO_CORES),
+                    (article::LINUX_2_4_19, TWO_CORES),
+                    (article::CROWD_2_4_19, TWO_CORES),
+                    (article::ROUGH_2_4_19, TWO_CORES),
+                    ("rough", FOUR_THREADS),
+                    ("rough", TWO_PACKAGES),
+                ],
+            };
+        if may_have(&kernel.release) && !wanted.fast {
+            boots.extend(cost::ROWS.iter().map(|row| (row.boot, TWO_CORES)));
+        }
         machines.extend(boots.iter().map(|&(name, topology)| Machine {
             kernel: kernel.clone(),
             topology,
@@ -100,8 +100,8 @@ fn guest(guest: &mut Guest) -> Result<()> {
         }
         "reloads" => rough::run_reloads(guest),
         WITHOUT => without::run(guest),
-        other => match cost::ROWS.iter().find(|(name, _)| *name == other) {
-            Some((_, row)) => cost::run(guest, row),
+        other => match cost::ROWS.iter().find(|row| row.boot == other) {
+            Some(row) => cost::run(guest, row),
             None => bail!("there is no boot '{other}'"),
         },
     }

@@ -39,6 +39,20 @@ warmup_ms = 500
 name = "real-time"
 steps = [{ forever = true, steps = [{ compute_us = 3000 }, { sleep_us = 3000 }] }]
 
+[[socket]]
+name = "there"
+
+[[socket]]
+name = "back"
+
+[[program]]
+name = "client"
+steps = [{ forever = true, steps = [{ send_bytes = 100, socket = "there" }, { receive_bytes = 100, socket = "back" }] }]
+
+[[program]]
+name = "server"
+steps = [{ forever = true, steps = [{ receive_bytes = 100, socket = "there" }, { send_bytes = 100, socket = "back" }] }]
+
 [[program]]
 name = "bound"
 steps = [{ forever = true, steps = [{ compute_us = 1000 }] }]
@@ -79,6 +93,13 @@ count = 3
 [[task]]
 program = "waker"
 count = 2
+
+[[task]]
+program = "client"
+
+[[task]]
+program = "server"
+server = true
 "#;
 
 /// A quarter of every CPU is for a real-time task of its own, in turns; one normal task may run anywhere.
@@ -101,7 +122,7 @@ fn decided_again() -> Result<String> {
     std::fs::write("/tmp/real-time.toml", REAL_TIME).context("writing a scenario")?;
     let arguments = ["sched", "scenario", "/tmp/real-time.toml", "--json", "--trial-decisions"];
     let decisions = &json_of("coretwin", &arguments)?["decisions"];
-    for kind in ["w", "o", "l", "a", "g"] {
+    for kind in ["w", "o", "l", "a", "g", "k"] {
         ensure!(decisions["told"][kind].as_u64() > Some(0), "none of kind {kind}: {decisions}");
     }
     ensure!(decisions["different"] == json!([]), "{decisions}");
