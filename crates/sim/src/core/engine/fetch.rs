@@ -53,6 +53,16 @@ impl Core<'_> {
         let mut block = None;
         while fetched < limit {
             let state = &mut self.threads[thread];
+            let wanted = if state.decoding { limit.min(self.decode_width) } else { limit };
+            let line = state.code_line;
+            let plain = state.fetch_plain(wanted.saturating_sub(fetched), |code| {
+                let this = code >> self.block_bits;
+                code >> self.code_line_bits == line && *block.get_or_insert(this) == this
+            });
+            if plain > 0 {
+                (fetched, limit) = (fetched + plain, wanted);
+                continue;
+            }
             let code = state.peek().code;
             let this = code >> self.block_bits;
             if block.is_some_and(|block| block != this) {

@@ -1,6 +1,7 @@
 //! Issue: the oldest micro-operations whose sources are there, on the ports that are free.
 
 use super::memory::Access;
+use super::tables::MAX_PORTS;
 use super::thread::{Thread, bucket, mark};
 use super::{Core, MAX_STORES, MAX_THREADS, NEVER, WINDOW, wheel};
 use crate::core::{Class, Effect};
@@ -14,10 +15,9 @@ struct Cursor {
     /// The word of the window being looked at, by number, and what is left of it.
     word: u64,
     bits: u64,
-    /// The candidate: its slot and stamp.
+    /// The candidate: its slot and group.
     slot: usize,
-    stamp: u32,
-    live: bool,
+    group: usize,
 }
 
 impl Cursor {
@@ -29,15 +29,17 @@ impl Cursor {
         Self { word, bits, ..Self::default() }
     }
 
-    /// Goes on to the next candidate outside the closed groups; `false` at the end.
+    /// Goes on to the next candidate outside the closed groups; gives its stamp.
     #[inline(always)]
-    fn advance(&mut self, state: &Thread<'_>, closed: u16) -> bool {
+    fn advance(&mut self, state: &Thread<'_>, closed: u16) -> Option<u32> {
+        if state.ready_groups & !closed == 0 {
+            return None;
+        }
         loop {
             if self.bits == 0 {
                 self.word += 1;
                 if self.word * 64 >= state.renamed {
-                    self.live = false;
-                    return false;
+                    return None;
                 }
                 self.bits = state.ready_word(self.word);
                 continue;
@@ -45,22 +47,31 @@ impl Cursor {
             let number = self.word * 64 + u64::from(self.bits.trailing_zeros());
             if number >= state.renamed {
                 // The ring's other end: what is left of this word was looked at first.
-                self.live = false;
-                return false;
+                return None;
             }
             let slot = state.place(number);
             let candidate = &state.slots[slot];
-            let group = usize::from(candidate.group);
+            let group = usize::from(candidate.group % 16);
             if closed >> group & 1 == 1 {
                 // All of the group at once: it will not open again in this tick.
                 self.bits &= !state.ready_group(self.word, group);
                 continue;
             }
             self.bits &= self.bits - 1;
-            (self.slot, self.stamp, self.live) = (slot, candidate.stamp, true);
-            return true;
+            (self.slot, self.group) = (slot, group);
+            return Some(candidate.stamp);
         }
     }
+}
+
+/// The thread of the greatest age.
+#[inline(always)]
+fn oldest(ages: &[u32; MAX_THREADS], ways: usize) -> usize {
+    if ways <= 2 {
+        return usize::from(ages[1] > ages[0]);
+    }
+    let older = |one: usize, other: usize| if ages[other] > ages[one] { other } else { one };
+    older(older(0, 1), older(2, 3))
 }
 
 impl Core<'_> {
@@ -96,7 +107,8 @@ impl Core<'_> {
     #[inline(never)]
     pub(super) fn issue(&mut self, tick: u64, ports: u16) {
         self.wake(tick);
-        if self.threads.iter().all(|thread| thread.ready_count == 0) {
+        let groups = self.threads.iter().fold(0, |all, thread| all | thread.ready_groups);
+        if groups == 0 {
             return;
         }
         self.busy = true;
@@ -104,32 +116,37 @@ impl Core<'_> {
         let mut closed = self.tables.closed[usize::from(ports)] | busy_units;
         let mut free = ports;
         let mut cursors = [Cursor::default(); MAX_THREADS];
-        let mut left = 0;
-        for (state, cursor) in self.threads.iter().zip(&mut cursors) {
-            if state.ready_count > 0 {
+        // How long ago each thread's candidate was dispatched, 0 where it has none.
+        let mut ages = [0; MAX_THREADS];
+        let age = |stamp: Option<u32>, now: u32| {
+            stamp.map_or(0, |stamp| now.wrapping_sub(stamp).wrapping_add(1))
+        };
+        for (thread, state) in self.threads.iter().enumerate() {
+            if state.ready_groups & !closed != 0 {
+                let cursor = &mut cursors[thread % MAX_THREADS];
                 *cursor = Cursor::at(state);
-                left += u32::from(cursor.advance(state, closed));
+                ages[thread % MAX_THREADS] = age(cursor.advance(state, closed), self.stamp);
             }
         }
-        while left > 0 {
-            let thread = self.older(&cursors, left);
-            let cursor = &mut cursors[thread % MAX_THREADS];
-            let state = &self.threads[thread];
-            let group = usize::from(state.slots[cursor.slot % WINDOW].group);
+        loop {
+            let thread = oldest(&ages, self.ways);
+            if ages[thread] == 0 {
+                return;
+            }
+            let Cursor { slot, group, .. } = cursors[thread];
             if closed >> group & 1 == 0 {
-                let port = (self.tables.group_ports[group % Class::COUNT] & free).trailing_zeros();
+                let port = (self.tables.group_ports[group % MAX_PORTS] & free).trailing_zeros();
                 free &= !(1 << port);
-                self.taken_ports[thread % MAX_THREADS] |= 1 << port;
-                let slot = cursor.slot;
+                self.taken_ports[thread] |= 1 << port;
                 self.execute(thread, slot, tick);
-                closed = self.tables.closed[usize::from(free)]
-                    | closed & self.tables.single_units
-                    | self.tables.single_units & 1 << group;
                 if free == 0 {
                     return;
                 }
+                closed = self.tables.closed[usize::from(free)]
+                    | closed & self.tables.single_units
+                    | self.tables.single_units & 1 << group;
             }
-            left -= u32::from(!cursor.advance(&self.threads[thread], closed));
+            ages[thread] = age(cursors[thread].advance(&self.threads[thread], closed), self.stamp);
         }
     }
 
@@ -137,7 +154,7 @@ impl Core<'_> {
     /// have gone to a port that a sibling took in this cycle.
     pub(super) fn port_taken_by_sibling(&self, thread: usize) -> bool {
         let state = &self.threads[thread];
-        if self.awake_count < 2 || state.ready_count == 0 {
+        if self.awake_count < 2 || state.ready_groups == 0 {
             return false;
         }
         let siblings = (0..self.ways).filter(|other| *other != thread);
@@ -145,31 +162,15 @@ impl Core<'_> {
         if taken == 0 {
             return false;
         }
-        let mut cursor = Cursor::at(state);
-        if !cursor.advance(state, 0) {
-            return false;
-        }
-        let group = usize::from(state.slots[cursor.slot % WINDOW].group);
-        self.tables.group_ports[group % Class::COUNT] & taken != 0
-    }
-
-    /// The thread whose candidate was dispatched first; `left` threads have one.
-    #[inline(always)]
-    fn older(&self, cursors: &[Cursor; MAX_THREADS], left: u32) -> usize {
-        let mut oldest = MAX_THREADS;
-        let mut age = 0;
-        for (thread, cursor) in cursors[..self.ways].iter().enumerate() {
-            if cursor.live {
-                if left == 1 {
-                    return thread;
-                }
-                let this = self.stamp.wrapping_sub(cursor.stamp);
-                if oldest == MAX_THREADS || this > age {
-                    (oldest, age) = (thread, this);
-                }
+        let mut group = state.ready_groups.trailing_zeros() as usize;
+        if !state.ready_groups.is_power_of_two() {
+            let mut cursor = Cursor::at(state);
+            if cursor.advance(state, 0).is_none() {
+                return false;
             }
+            group = cursor.group;
         }
-        oldest
+        self.tables.group_ports[group % MAX_PORTS] & taken != 0
     }
 
     /// Groups whose one unit is busy.
@@ -244,11 +245,17 @@ impl Core<'_> {
             }
             extra = u64::from(memory.forward_blocked_cycles) * self.ticks_per_cycle;
         }
-        let access = self.memory.load(thread, address, tick, &mut self.pools, &mut state.counts);
+        let missed = state.slots[index].missed;
+        let access = match self.memory.retries(thread, missed, tick, &self.pools) {
+            Some(at) => Access::Retry(at),
+            None => self.memory.load(thread, address, tick, &mut self.pools, &mut state.counts),
+        };
         let (ready, served) = match access {
             Access::At(ready, served) => (ready, served),
             Access::Retry(at) => {
-                state.slots[index].ready = at;
+                let missed = self.memory.missed(thread, address);
+                let slot = &mut state.slots[index];
+                (slot.ready, slot.missed) = (at, missed);
                 self.schedule(thread, index, at, tick);
                 return None;
             }

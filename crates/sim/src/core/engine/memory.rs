@@ -7,7 +7,7 @@ use super::pool::{Pools, name};
 use super::prefetch::Prefetcher;
 use super::tags::{Evicted, Tags};
 use super::translation::Translation;
-use super::{MAX_THREADS, Preset};
+use super::{MAX_THREADS, NEVER, Preset};
 use crate::core::Counts;
 use crate::core::preset::{Cache, WritePolicy, limits};
 
@@ -30,6 +30,13 @@ pub(super) enum Access {
     At(u64, Served),
     /// No miss buffer is free before this tick.
     Retry(u64),
+}
+
+/// A line that was not in the first level when that had been filled so many times.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Missed {
+    line: u32,
+    fills: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -78,6 +85,12 @@ pub(super) struct Memory {
     lines_per_fill: u32,
     misses: [Miss; MAX_MISSES],
     miss_count: usize,
+    /// When the first of them is served, or [`NEVER`]; and when the last is that there ever was.
+    next_served: u64,
+    last_served: u64,
+    /// How many lines the first level has been given, from 2, and the last of them.
+    fills: u32,
+    last_fill: u32,
     /// Lines that are in an outer level's tags but not there yet: line and tick.
     arriving: [(u32, u64); MAX_ARRIVING],
     last_arrival: u64,
@@ -112,6 +125,10 @@ impl Memory {
             lines_per_fill: u32::from(memory.lines_per_fill),
             misses: [idle; MAX_MISSES],
             miss_count: 0,
+            next_served: NEVER,
+            last_served: 0,
+            fills: 2,
+            last_fill: u32::MAX,
             arriving: [(0, 0); MAX_ARRIVING],
             last_arrival: 0,
             prefetcher: Prefetcher::new(memory.prefetcher, memory.line_bytes),
@@ -120,6 +137,8 @@ impl Memory {
 
     pub(super) fn divide(&mut self, awake: [bool; MAX_THREADS]) {
         self.translation.divide(awake);
+        // Other ways may be seen: what missed is looked up anew.
+        self.fills = self.fills.wrapping_add(2).max(2);
         self.first.divide(awake);
         for level in self.outer.iter_mut().chain(&mut self.code) {
             level.tags.divide(awake);
@@ -153,6 +172,29 @@ impl Memory {
         self.miss(thread, address, line, now, pools, counts)
     }
 
+    /// What a load that missed is to remember.
+    pub(super) fn missed(&self, thread: usize, address: u64) -> Missed {
+        Missed { line: self.line(thread, address), fills: self.fills }
+    }
+
+    /// Whether a load that missed certainly misses still and finds no buffer: when it may come again.
+    #[inline(always)]
+    pub(super) fn retries(
+        &self,
+        thread: usize,
+        missed: Missed,
+        now: u64,
+        pools: &Pools,
+    ) -> Option<u64> {
+        let misses = match self.fills.wrapping_sub(missed.fills) {
+            0 => true,
+            1 => self.last_fill != missed.line,
+            _ => false,
+        };
+        let comes = misses && self.next_served > now && self.next_served != NEVER;
+        (comes && !pools.has_room(name::MISS_BUFFERS, thread)).then_some(self.next_served)
+    }
+
     #[inline(always)]
     fn translate(&mut self, thread: usize, address: u64, now: u64, counts: &mut Counts) -> u64 {
         let page = self.spaces[thread].data_page_key(address);
@@ -164,9 +206,11 @@ impl Memory {
     /// A hit on a line that may still be on its way.
     #[inline(always)]
     fn under_way(&self, line: u32, ready: u64) -> Access {
-        for miss in &self.misses[..self.miss_count] {
-            if miss.line == line && miss.ready > ready {
-                return Access::At(miss.ready, miss.served);
+        if self.last_served > ready {
+            for miss in &self.misses[..self.miss_count] {
+                if miss.line == line && miss.ready > ready {
+                    return Access::At(miss.ready, miss.served);
+                }
             }
         }
         Access::At(ready, Served::First)
@@ -174,13 +218,18 @@ impl Memory {
 
     /// Gives back the buffers of misses that have been served.
     pub(super) fn expire(&mut self, now: u64, pools: &mut Pools) {
+        if self.next_served > now {
+            return;
+        }
         let mut index = 0;
+        self.next_served = NEVER;
         while index < self.miss_count {
             if self.misses[index].ready <= now {
                 pools.give(name::MISS_BUFFERS, usize::from(self.misses[index].thread), 1);
                 self.miss_count -= 1;
                 self.misses[index] = self.misses[self.miss_count];
             } else {
+                self.next_served = self.next_served.min(self.misses[index].ready);
                 index += 1;
             }
         }
@@ -188,6 +237,9 @@ impl Memory {
 
     /// The first tick after `now` at which a miss is served.
     pub(super) fn next_served(&self, now: u64) -> Option<u64> {
+        if self.next_served > now {
+            return (self.next_served != NEVER).then_some(self.next_served);
+        }
         let under_way = self.misses[..self.miss_count].iter().map(|miss| miss.ready);
         under_way.filter(|ready| *ready > now).min()
     }
@@ -234,6 +286,8 @@ impl Memory {
         let (ready, served) = self.fetch(thread, line, start, 0);
         self.misses[self.miss_count] = Miss { line, ready, thread: thread as u8, served };
         self.miss_count += 1;
+        self.next_served = self.next_served.min(ready);
+        self.last_served = self.last_served.max(ready);
         Access::At(ready, served)
     }
 
@@ -245,6 +299,7 @@ impl Memory {
         now: u64,
         counts: &mut Counts,
     ) {
+        (self.fills, self.last_fill) = (self.fills.wrapping_add(1).max(2), line);
         let evicted = if self.alias_bits > 0 {
             let alias = (address & ((1 << self.alias_bits) - 1)) >> self.line_bits;
             let (evicted, by_rule) = self.first.insert_aliased(thread, line, false, alias as u16);

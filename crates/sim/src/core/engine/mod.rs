@@ -40,7 +40,7 @@ use pool::Pools;
 use predictor::Predictor;
 use tables::Tables;
 use tags::Tags;
-use thread::Thread;
+use thread::Threads;
 use wheel::Wheel;
 
 /// Most hardware threads of a core.
@@ -61,7 +61,7 @@ struct Core<'stream> {
     /// Whether anything happened in this cycle.
     busy: bool,
     ways: usize,
-    threads: Vec<Thread<'stream>>,
+    threads: Threads<'stream>,
     awake: [bool; MAX_THREADS],
     awake_count: usize,
     pools: Pools,
@@ -167,14 +167,13 @@ impl<'stream> Core<'stream> {
         });
         let code_line_bytes =
             preset.front_end.uop_cache.map_or(preset.memory.line_bytes, |cache| cache.code_bytes);
-        let threads = inputs.into_iter().map(|input| Thread::new(input, preset));
         let mut core = Self {
             tables: Tables::new(preset, ticks_per_cycle),
             ticks_per_cycle,
             cycle: 0,
             busy: false,
             ways,
-            threads: threads.collect(),
+            threads: Threads::new(inputs, preset),
             awake,
             awake_count: 0,
             pools: Pools::new(preset, awake),
@@ -283,7 +282,7 @@ impl<'stream> Core<'stream> {
     fn switch_mode(&mut self) {
         self.divide();
         let until = self.cycle + u64::from(self.preset.switch_cycles);
-        for thread in &mut self.threads {
+        for thread in self.threads.iter_mut() {
             if thread.rename_at < until {
                 thread.rename_at = until;
                 thread.rename_cause = Component::Halt;

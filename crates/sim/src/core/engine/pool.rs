@@ -27,76 +27,23 @@ pub(super) mod name {
 pub(super) const MAX_POOLS: usize = name::SCHEDULERS + limits::SCHEDULERS;
 const _: () = assert!(MAX_POOLS.is_power_of_two());
 
-/// One pool: its rule and its users.
-#[derive(Debug, Clone, Copy)]
-struct Pool {
-    used: [u16; MAX_THREADS],
-    /// Most entries of each thread, whatever the others hold.
-    cap: [u16; MAX_THREADS],
-    /// Entries that each thread can always get.
-    reserve: [u16; MAX_THREADS],
-    entries: u16,
-    policy: Policy,
-    always_split: bool,
-    /// Whether what one thread holds can be missing to another.
-    contended: bool,
-}
+/// A number for each pool.
+pub(super) type Row = [u16; MAX_POOLS];
 
-impl Pool {
-    fn new(resource: Resource) -> Self {
-        Self {
-            used: [0; MAX_THREADS],
-            cap: [resource.entries; MAX_THREADS],
-            reserve: [0; MAX_THREADS],
-            entries: resource.entries,
-            policy: resource.policy,
-            always_split: resource.always_split,
-            contended: false,
-        }
-    }
-
-    fn divide(&mut self, awake: [bool; MAX_THREADS], ways: usize) {
-        let parts = if self.always_split { ways } else { awake.iter().filter(|on| **on).count() };
-        for (thread, on) in awake.into_iter().enumerate() {
-            let (cap, reserve) = match self.policy {
-                Policy::Static => (self.entries / parts.max(1) as u16, 0),
-                Policy::Competitive => (self.entries, 0),
-                Policy::Watermark { reserve } if parts > 1 => (self.entries, reserve),
-                Policy::Capped { cap } if parts > 1 => (cap.min(self.entries), 0),
-                Policy::Watermark { .. } | Policy::Capped { .. } => (self.entries, 0),
-            };
-            self.cap[thread] = cap;
-            self.reserve[thread] =
-                if on || (self.always_split && thread < ways) { reserve } else { 0 };
-        }
-        // Equal parts never meet, but for what is left from before the division.
-        self.contended = ways > 1
-            && (self.policy != Policy::Static
-                || (0..MAX_THREADS).any(|thread| self.used[thread] > self.cap[thread]));
-    }
-
-    /// How many entries the thread may still take: a sibling takes from it what it holds, or its
-    /// reserve where that is more.
-    #[inline(always)]
-    fn room(&self, thread: usize, ways: usize) -> u16 {
-        let used = self.used[thread & 3];
-        let own = self.cap[thread & 3].saturating_sub(used);
-        if !self.contended {
-            return own;
-        }
-        let claimed = |of: usize| self.used[of & 3].max(self.reserve[of & 3]);
-        let by_siblings: u16 = if ways == 2 {
-            claimed(thread ^ 1)
-        } else {
-            (0..ways).filter(|other| *other != thread).map(claimed).sum()
-        };
-        own.min(self.entries.saturating_sub(by_siblings + used))
-    }
-}
-
+/// The pools, by thread and pool: one thread's room in all of them is a few vector operations.
 #[derive(Debug, Clone)]
 pub(super) struct Pools {
-    pools: [Pool; MAX_POOLS],
+    used: [Row; MAX_THREADS],
+    /// Most entries of each thread, whatever the others hold.
+    cap: [Row; MAX_THREADS],
+    /// Entries that each thread can always get.
+    reserve: [Row; MAX_THREADS],
+    entries: Row,
+    /// What a thread would find if it were alone.
+    alone: Row,
+    /// All bits are 0 where what one thread holds can be missing to another, else 1.
+    uncontended: Row,
+    rules: [Resource; MAX_POOLS],
     count: usize,
     ways: usize,
 }
@@ -121,21 +68,94 @@ impl Pools {
     pub(super) fn new(preset: &Preset, awake: [bool; MAX_THREADS]) -> Self {
         let unlimited =
             Resource { entries: u16::MAX / 8, policy: Policy::Competitive, always_split: false };
-        let mut pools = [Pool::new(unlimited); MAX_POOLS];
-        for (pool, (_, resource)) in pools.iter_mut().zip(resources(preset)) {
-            *pool = Pool::new(resource.unwrap_or(unlimited));
+        let mut rules = [unlimited; MAX_POOLS];
+        for (rule, (_, resource)) in rules.iter_mut().zip(resources(preset)) {
+            *rule = resource.unwrap_or(unlimited);
         }
-        let count = name::SCHEDULERS + preset.schedulers.len();
-        let mut all = Self { pools, count, ways: usize::from(preset.ways) };
+        let nothing = [[0; MAX_POOLS]; MAX_THREADS];
+        let mut all = Self {
+            used: nothing,
+            cap: nothing,
+            reserve: nothing,
+            entries: rules.map(|rule| rule.entries),
+            alone: rules.map(|rule| match rule.policy {
+                Policy::Static if rule.always_split => rule.entries / u16::from(preset.ways),
+                _ => rule.entries,
+            }),
+            uncontended: [u16::MAX; MAX_POOLS],
+            rules,
+            count: name::SCHEDULERS + preset.schedulers.len(),
+            ways: usize::from(preset.ways),
+        };
         all.divide(awake);
         all
     }
 
     /// Divides every pool anew among the threads that are awake.
     pub(super) fn divide(&mut self, awake: [bool; MAX_THREADS]) {
-        for pool in &mut self.pools[..self.count] {
-            pool.divide(awake, self.ways);
+        for pool in 0..self.count {
+            self.divide_pool(pool, awake);
         }
+    }
+
+    fn divide_pool(&mut self, pool: usize, awake: [bool; MAX_THREADS]) {
+        let Resource { entries, policy, always_split } = self.rules[pool];
+        let parts = if always_split { self.ways } else { awake.iter().filter(|on| **on).count() };
+        for (thread, on) in awake.into_iter().enumerate() {
+            let (cap, reserve) = match policy {
+                Policy::Static => (entries / parts.max(1) as u16, 0),
+                Policy::Competitive => (entries, 0),
+                Policy::Watermark { reserve } if parts > 1 => (entries, reserve),
+                Policy::Capped { cap } if parts > 1 => (cap.min(entries), 0),
+                Policy::Watermark { .. } | Policy::Capped { .. } => (entries, 0),
+            };
+            self.cap[thread][pool] = cap;
+            let kept = on || (always_split && thread < self.ways);
+            self.reserve[thread][pool] = if kept { reserve } else { 0 };
+        }
+        // Equal parts never meet, but for what is left from before the division.
+        let over = |thread: usize| self.used[thread][pool] > self.cap[thread][pool];
+        let contended = self.ways > 1 && (policy != Policy::Static || (0..MAX_THREADS).any(over));
+        self.uncontended[pool] = if contended { 0 } else { u16::MAX };
+    }
+
+    /// How many entries of each pool the thread may still take: a sibling takes from it what it
+    /// holds, or its reserve where that is more.
+    #[inline(always)]
+    pub(super) fn rooms(&self, thread: usize) -> Row {
+        let thread = thread % MAX_THREADS;
+        let mut claimed = self.used[thread];
+        for step in 1..self.ways {
+            let other =
+                if self.ways == 2 { thread ^ 1 } else { (thread + step) % self.ways } % MAX_THREADS;
+            let (used, reserve) = (&self.used[other], &self.reserve[other]);
+            for pool in 0..MAX_POOLS {
+                claimed[pool] += used[pool].max(reserve[pool]);
+            }
+        }
+        let (used, cap) = (&self.used[thread], &self.cap[thread]);
+        std::array::from_fn(|pool| {
+            let shared = self.entries[pool].saturating_sub(claimed[pool]) | self.uncontended[pool];
+            cap[pool].saturating_sub(used[pool]).min(shared)
+        })
+    }
+
+    /// How many entries of one pool.
+    #[inline(always)]
+    pub(super) fn room(&self, pool: usize, thread: usize) -> u16 {
+        let (pool, thread) = (pool % MAX_POOLS, thread % MAX_THREADS);
+        let used = self.used[thread][pool];
+        let own = self.cap[thread][pool].saturating_sub(used);
+        if self.uncontended[pool] != 0 {
+            return own;
+        }
+        let claimed = |of: usize| self.used[of][pool].max(self.reserve[of][pool]);
+        let by_siblings: u16 = if self.ways == 2 {
+            claimed((thread ^ 1) % MAX_THREADS)
+        } else {
+            (0..self.ways).filter(|other| *other != thread).map(claimed).sum()
+        };
+        own.min(self.entries[pool].saturating_sub(by_siblings + used))
     }
 
     /// Whether the thread may take one more entry.
@@ -145,38 +165,35 @@ impl Pools {
     }
 
     #[inline(always)]
-    pub(super) fn room(&self, pool: usize, thread: usize) -> u16 {
-        self.pools[pool & (MAX_POOLS - 1)].room(thread, self.ways)
+    pub(super) fn take(&mut self, pool: usize, thread: usize, entries: u16) {
+        self.used[thread % MAX_THREADS][pool % MAX_POOLS] += entries;
     }
 
+    /// Takes what is in the one row and not in the other: the room before and after.
     #[inline(always)]
-    pub(super) fn take(&mut self, pool: usize, thread: usize, entries: u16) {
-        let pool = &mut self.pools[pool & (MAX_POOLS - 1)];
-        pool.used[thread & 3] += entries;
-        debug_assert!(pool.used.iter().sum::<u16>() <= pool.entries, "a pool is overfull");
+    pub(super) fn take_all(&mut self, thread: usize, before: &Row, after: &Row) {
+        let used = &mut self.used[thread % MAX_THREADS];
+        for pool in 0..MAX_POOLS {
+            used[pool] += before[pool] - after[pool];
+        }
     }
 
     #[inline(always)]
     pub(super) fn give(&mut self, pool: usize, thread: usize, entries: u16) {
-        let pool = &mut self.pools[pool & (MAX_POOLS - 1)];
-        debug_assert!(pool.used[thread & 3] >= entries, "an entry is given back twice");
-        pool.used[thread & 3] -= entries;
+        let used = &mut self.used[thread % MAX_THREADS][pool % MAX_POOLS];
+        debug_assert!(*used >= entries, "an entry is given back twice");
+        *used = used.wrapping_sub(entries);
     }
 
     #[inline(always)]
     pub(super) fn used(&self, pool: usize, thread: usize) -> u16 {
-        self.pools[pool & (MAX_POOLS - 1)].used[thread]
+        self.used[thread % MAX_THREADS][pool % MAX_POOLS]
     }
 
     /// Entries that the thread would find if it were alone, less those it has now: what sharing
     /// withholds when it finds no room.
     pub(super) fn withheld(&self, pool: usize, thread: usize) -> u16 {
-        let pool = &self.pools[pool & (MAX_POOLS - 1)];
-        let alone = match pool.policy {
-            Policy::Static if pool.always_split => pool.entries / self.ways as u16,
-            _ => pool.entries,
-        };
-        alone.saturating_sub(pool.used[thread])
+        self.alone[pool % MAX_POOLS].saturating_sub(self.used(pool, thread))
     }
 
     pub(super) fn count(&self) -> usize {

@@ -1,6 +1,6 @@
 //! Rename: from the queues into the windows, and the account of every slot.
 
-use super::pool::name;
+use super::pool::{MAX_POOLS, Row, name};
 use super::thread::{SPIN_ROUND, StoreEntry, bucket, mark};
 use super::{Core, MAX_STORES, NEVER, stage};
 use crate::core::{Class, Component, Effect, Uop};
@@ -27,7 +27,13 @@ impl Core<'_> {
                 self.charge(thread, Component::Halt, width);
                 continue;
             }
-            if let Some(block) = self.block(thread) {
+            let mut block = self.waits(thread);
+            let mut room = [0; MAX_POOLS];
+            if block.is_none() {
+                room = self.pools.rooms(thread);
+                block = self.crowded(thread, &room);
+            }
+            if let Some(block) = block {
                 self.charge_block(thread, block, width, tick);
                 continue;
             }
@@ -36,7 +42,7 @@ impl Core<'_> {
                 continue;
             }
             let by_siblings = width - left;
-            let (renamed, block) = self.rename_thread(thread, left, tick);
+            let (renamed, block) = self.rename_thread(thread, room, left, tick);
             self.busy = true;
             left -= renamed;
             served += 1;
@@ -49,22 +55,33 @@ impl Core<'_> {
     }
 
     /// What keeps the thread from renaming its next micro-operation.
-    #[inline(always)]
     pub(super) fn block(&self, thread: usize) -> Option<Block> {
+        self.waits(thread).or_else(|| self.crowded(thread, &self.pools.rooms(thread)))
+    }
+
+    /// Whether it waits for a time, or for fetch.
+    #[inline(always)]
+    fn waits(&self, thread: usize) -> Option<Block> {
         let state = &self.threads[thread];
         if state.rename_at > self.cycle {
             return Some(Block::Wait(state.rename_cause));
         }
-        if state.renamed == state.fetched {
-            return Some(Block::Supply);
-        }
+        (state.renamed == state.fetched).then_some(Block::Supply)
+    }
+
+    /// Whether its next micro-operation finds no room, or has to wait for older work.
+    #[inline(always)]
+    fn crowded(&self, thread: usize, room: &Row) -> Option<Block> {
+        let state = &self.threads[thread];
         let uop = &state.queue[state.queue_place(state.renamed)];
-        let class = uop.class as usize;
-        for &pool in &self.tables.pools[class][..usize::from(self.tables.pool_count[class] & 3) + 1]
-        {
-            if !self.pools.has_room(usize::from(pool), thread) {
-                return Some(Block::Pool(usize::from(pool)));
-            }
+        let takes = &self.tables.takes[uop.class as usize];
+        let lacks = takes.iter().zip(room).fold(0, |all, (takes, room)| {
+            // Not cut short, so that it is a vector operation.
+            all | takes.saturating_sub(*room)
+        });
+        if lacks != 0 {
+            let pools = self.tables.pools[uop.class as usize].map(usize::from);
+            return pools.into_iter().find(|pool| room[pool % MAX_POOLS] == 0).map(Block::Pool);
         }
         if uop.effect == Effect::None || uop.effect == Effect::Taken {
             return None;
@@ -73,6 +90,7 @@ impl Core<'_> {
     }
 
     /// Charges slots to what kept them empty.
+    #[inline]
     pub(super) fn charge_block(&mut self, thread: usize, block: Block, slots: u64, tick: u64) {
         let component = match block {
             Block::Supply => {
@@ -135,31 +153,40 @@ impl Core<'_> {
     }
 
     /// Renames up to `width` micro-operations of one thread; gives how many, and what stopped it.
-    fn rename_thread(&mut self, thread: usize, width: u64, tick: u64) -> (u64, Option<Block>) {
-        let mut renamed = 0;
-        let mut spinning = 0;
+    #[inline(always)]
+    fn rename_thread(
+        &mut self,
+        thread: usize,
+        found: Row,
+        width: u64,
+        tick: u64,
+    ) -> (u64, Option<Block>) {
+        let mut room = found;
+        let (mut renamed, mut spinning) = (0, 0);
         let mut block = None;
         while renamed < width {
             let state = &self.threads[thread];
             let uop = state.queue[state.queue_place(state.renamed)];
-            spinning += u64::from(is_spin(&uop));
+            for (room, takes) in room.iter_mut().zip(&self.tables.takes[uop.class as usize]) {
+                *room -= takes;
+            }
             self.enter_window(thread, &uop, tick);
             renamed += 1;
-            if uop.effect != Effect::None || uop.class == Class::Atomic {
+            if !is_plain(&uop) || uop.class == Class::Atomic {
+                spinning += u64::from(is_spin(&uop));
                 self.after_rename(thread, &uop);
             }
             if renamed < width {
-                block = self.block(thread);
+                block = self.waits(thread).or_else(|| self.crowded(thread, &room));
                 if block.is_some() {
                     break;
                 }
             }
         }
+        self.pools.take_all(thread, &found, &room);
         self.pools.give(name::UOP_QUEUE, thread, renamed as u16);
         self.charge(thread, Component::Base, renamed - spinning);
-        if spinning > 0 {
-            self.charge(thread, Component::Lock, spinning);
-        }
+        self.charge(thread, Component::Lock, spinning);
         (renamed, block)
     }
 
@@ -186,66 +213,57 @@ impl Core<'_> {
     /// Puts one micro-operation into the window and ties it to its sources.
     #[inline(always)]
     fn enter_window(&mut self, thread: usize, uop: &Uop, tick: u64) {
-        let class = uop.class as usize;
-        for &pool in &self.tables.pools[class][..usize::from(self.tables.pool_count[class] & 3) + 1]
-        {
-            self.pools.take(usize::from(pool), thread, 1);
-        }
         self.stamp = self.stamp.wrapping_add(1);
         let state = &mut self.threads[thread];
         let number = state.renamed;
         let index = state.place(number);
-        state.renamed += 1;
-        let (mut pending, mut ready, mut next) = (0, 0, [u16::MAX; 3]);
-        if uop.class != Class::Nop {
-            state.waiting += 1;
-            for (source, &distance) in uop.sources.iter().enumerate() {
-                let distance = u64::from(distance);
-                if distance != 0 && distance <= number {
-                    let link = index << 2 | source;
-                    next[source] = state.depend(link, number - distance, &mut pending, &mut ready);
-                }
-            }
+        state.renamed = number + 1;
+        // `event` is set when it is needed.
+        state.slots[index] = self.tables.slots[uop.class as usize];
+        let slot = &mut state.slots[index];
+        slot.stamp = self.stamp;
+        slot.address = uop.address;
+        slot.argument = uop.argument;
+        slot.effect = uop.effect;
+        let group = usize::from(slot.group);
+        if !is_plain(uop) {
+            slot.marks = effect_marks(uop);
         }
-        let (mut marks, mut store) = (0, 0);
+        let (mut pending, mut ready) = (0, 0);
         match uop.class {
+            Class::Nop => {
+                slot.complete = tick;
+                return;
+            }
             Class::Load => {
                 if let Some(tie) = state.tie_to_store(uop.address, number) {
-                    (store, marks) = (tie.store, tie.mark);
+                    let slot = &mut state.slots[index];
+                    (slot.store, slot.marks) = (tie.store, slot.marks | tie.mark);
                     if let Some(producer) = tie.producer {
-                        next[2] = state.depend(index << 2 | 2, producer, &mut pending, &mut ready);
+                        state.depend(index, 2, producer, &mut pending, &mut ready);
                     }
                 }
             }
-            Class::Store => store = state.add_store(index, uop),
+            Class::Store => state.add_store(index, uop),
             Class::Atomic => {
-                pending += 1;
-                marks = mark::OLDEST;
+                pending = 1;
+                slot.marks |= mark::OLDEST;
             }
             _ => {}
         }
-        let nop = uop.class == Class::Nop;
-        // `event` is set when it is needed.
+        state.waiting += 1;
+        for (source, &distance) in uop.sources.iter().enumerate() {
+            let distance = u64::from(distance);
+            if distance != 0 && distance <= number {
+                state.depend(index, source, number - distance, &mut pending, &mut ready);
+            }
+        }
         let slot = &mut state.slots[index];
-        slot.complete = if nop { tick } else { NEVER };
-        slot.ready = ready;
-        slot.address = uop.address;
-        slot.stamp = self.stamp;
-        slot.store = store;
-        slot.consumers = u16::MAX;
-        slot.next = next;
-        slot.argument = uop.argument;
-        slot.pending = pending;
-        slot.marks = marks | effect_marks(uop);
-        slot.gives = self.tables.gives[class];
-        slot.served = 0;
-        slot.class = uop.class;
-        slot.group = self.tables.group[class];
-        slot.effect = uop.effect;
-        if pending == 0 && !nop {
+        (slot.pending, slot.ready) = (pending, ready);
+        if pending == 0 {
             if ready <= tick + self.ticks_per_cycle {
                 // Issue has had its turn in this cycle: the bit is seen in the next.
-                state.set_ready(index, usize::from(self.tables.group[class]));
+                state.set_ready(index, group);
             } else {
                 self.schedule(thread, index, ready, tick + self.ticks_per_cycle - 1);
             }
@@ -272,6 +290,12 @@ fn effect_marks(uop: &Uop) -> u8 {
     spins | halts
 }
 
+/// Whether it is no part of a spin and has no effect but that of a branch.
+#[inline(always)]
+fn is_plain(uop: &Uop) -> bool {
+    matches!(uop.effect, Effect::None | Effect::Taken) && uop.argument == 0
+}
+
 /// Whether this is part of a lock's spin, and no work: the load of the word carries the lock's
 /// effect, the rest its own mark.
 #[inline(always)]
@@ -288,21 +312,28 @@ struct Tie {
 }
 
 impl super::thread::Thread<'_> {
-    /// Ties `link` (a slot and a source of it) to the micro-operation that produces the source;
-    /// gives the link that follows it in the producer's list.
+    /// Ties a source of a slot to the micro-operation that produces it.
     #[inline(always)]
-    fn depend(&mut self, link: usize, producer: u64, pending: &mut u8, ready: &mut u64) -> u16 {
+    fn depend(
+        &mut self,
+        index: usize,
+        source: usize,
+        producer: u64,
+        pending: &mut u8,
+        ready: &mut u64,
+    ) {
         if producer < self.retired {
-            return u16::MAX;
+            return;
         }
         let place = self.place(producer);
         let producer = &mut self.slots[place];
         if producer.complete == NEVER {
             *pending += 1;
-            return std::mem::replace(&mut producer.consumers, link as u16);
+            let next = std::mem::replace(&mut producer.consumers, (index << 2 | source) as u16);
+            self.slots[index].next[source] = next;
+        } else {
+            *ready = (*ready).max(producer.complete);
         }
-        *ready = (*ready).max(producer.complete);
-        u16::MAX
     }
 
     /// The older store that overlaps a load, if there is one.
@@ -316,7 +347,7 @@ impl super::thread::Thread<'_> {
         Some(Tie { store, mark, producer: in_window.then(|| number - behind) })
     }
 
-    fn add_store(&mut self, index: usize, uop: &Uop) -> u32 {
+    fn add_store(&mut self, index: usize, uop: &Uop) {
         let store = self.stores_renamed;
         self.stores_renamed = store.wrapping_add(1);
         self.store_buckets[bucket(uop.address >> 3)] += 1;
@@ -328,6 +359,6 @@ impl super::thread::Thread<'_> {
             line_ready: NEVER,
             requested: false,
         };
-        store
+        self.slots[index].store = store;
     }
 }

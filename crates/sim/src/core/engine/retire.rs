@@ -136,6 +136,9 @@ impl Core<'_> {
     /// Writes retired stores, each thread's in order, as many as the cache takes in a cycle.
     #[inline(never)]
     pub(super) fn write_stores(&mut self, tick: u64) {
+        if self.threads.iter().all(|thread| thread.written == thread.stores_retired) {
+            return;
+        }
         let mut left = self.preset.memory.commits_per_cycle;
         let order = self.order(ThreadSelect::Alternate, stage::WRITE);
         for thread in order {

@@ -265,7 +265,7 @@ impl Core<'_> {
     }
 
     fn begin_measurement(&mut self) {
-        for thread in &mut self.threads {
+        for thread in self.threads.iter_mut() {
             thread.charged = [0; Component::COUNT];
             thread.counts = Counts::default();
         }

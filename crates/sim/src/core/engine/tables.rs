@@ -1,7 +1,8 @@
 //! What the engine reads of a preset in every cycle, precomputed.
 
-use super::Preset;
-use super::pool::name;
+use super::pool::{Row, name};
+use super::thread::Slot;
+use super::{NEVER, Preset};
 use crate::core::Class;
 
 pub(super) const MAX_PORTS: usize = 16;
@@ -19,17 +20,17 @@ pub(super) struct Tables {
     pub(super) group_count: usize,
     /// Ports of each group. Ports are renumbered so that the least versatile come first: of the
     /// free ports the lowest is taken, and the versatile ones stay free for others.
-    pub(super) group_ports: [u16; Class::COUNT],
+    pub(super) group_ports: [u16; MAX_PORTS],
     /// By the set of ports that are free: the groups that find none.
     pub(super) closed: Box<[u16]>,
     pub(super) ports: u16,
     pub(super) fast_ports: u16,
-    /// Pools of which each class takes an entry at rename, and how many those are after the
-    /// first, which every class takes.
+    /// Pools of which each class takes an entry at rename: one of each, and in the order in which
+    /// they are asked; the first stands in the places behind the last, too.
+    pub(super) takes: [Row; Class::COUNT],
     pub(super) pools: [[u8; 4]; Class::COUNT],
-    pub(super) pool_count: [u8; Class::COUNT],
-    /// What retirement gives back, a byte each: loads, stores, integers, floats.
-    pub(super) gives: [u32; Class::COUNT],
+    /// What a micro-operation of each class is when it enters the window.
+    pub(super) slots: [Slot; Class::COUNT],
     pub(super) scheduler: [u8; Class::COUNT],
 }
 
@@ -48,7 +49,7 @@ impl Tables {
         tables.fast_ports =
             if preset.double_pumped { renumber(preset.fast_ports, &order) } else { 0 };
         tables.set_groups(preset, &order);
-        tables.set_pools(preset);
+        tables.set_slots(preset);
         tables
     }
 
@@ -80,8 +81,16 @@ impl Tables {
         self.closed = (0..sets).map(none_free).collect();
     }
 
-    fn set_pools(&mut self, preset: &Preset) {
+    fn set_slots(&mut self, preset: &Preset) {
         for class in Class::ALL {
+            self.slots[class as usize] = Slot {
+                complete: NEVER,
+                consumers: u16::MAX,
+                next: [u16::MAX; 3],
+                class,
+                group: self.group[class as usize],
+                ..Slot::default()
+            };
             let mut pools = vec![name::REORDER_BUFFER];
             let scheduler =
                 preset.schedulers.iter().position(|scheduler| scheduler.classes.contains(&class));
@@ -102,10 +111,11 @@ impl Tables {
                 _ => {}
             }
             for (byte, pool) in super::retire::GIVEN.iter().enumerate() {
-                self.gives[class as usize] |= u32::from(pools.contains(pool)) << (8 * byte);
+                self.slots[class as usize].gives |= u32::from(pools.contains(pool)) << (8 * byte);
             }
-            self.pool_count[class as usize] = pools.len() as u8 - 1;
+            self.pools[class as usize] = [pools[0] as u8; 4];
             for (place, pool) in pools.into_iter().enumerate() {
+                self.takes[class as usize][pool] = 1;
                 self.pools[class as usize][place] = pool as u8;
             }
         }

@@ -1,7 +1,9 @@
 //! What belongs to one hardware thread: its queue, its part of the window, its stores.
 
-use super::{MAX_STORES, NEVER, Preset, QUEUE, WINDOW};
+use super::memory::Missed;
+use super::{MAX_STORES, MAX_THREADS, NEVER, Preset, QUEUE, WINDOW};
 use crate::core::{Class, Component, Counts, Effect, Stream, ThreadInput, Uop};
+use std::ops::{Deref, DerefMut, Index, IndexMut};
 
 /// Micro-operations taken from the stream at a time.
 const BATCH: usize = 128;
@@ -52,6 +54,8 @@ pub(super) struct Slot {
     pub(super) marks: u8,
     /// What its retirement gives back, a byte each: loads, stores, integers, floats.
     pub(super) gives: u32,
+    /// Of a load that missed and found no buffer.
+    pub(super) missed: Missed,
     /// 0, or how far out the load was served.
     pub(super) served: u8,
     pub(super) class: Class,
@@ -119,7 +123,9 @@ pub(super) struct Thread<'stream> {
     pub(super) queue_mask: u64,
     /// By word of the window: which micro-operations could issue, by group of ports, and all of them.
     ready: Box<[[u64; GROUPS]; WINDOW / 64]>,
-    pub(super) ready_count: u32,
+    ready_counts: [u16; GROUPS],
+    /// Groups of which something could issue.
+    pub(super) ready_groups: u16,
     /// Renamed and not issued.
     pub(super) waiting: u32,
 
@@ -145,8 +151,58 @@ pub(super) struct Thread<'stream> {
     pub(super) counts: Counts,
 }
 
+/// The threads of a core, as many as it has ways. There are always [`MAX_THREADS`] places, so that
+/// a thread's number need not be checked.
+pub(super) struct Threads<'stream> {
+    places: [Thread<'stream>; MAX_THREADS],
+    ways: usize,
+}
+
+impl<'stream> Threads<'stream> {
+    pub(super) fn new(inputs: Vec<ThreadInput<'stream>>, preset: &Preset) -> Self {
+        let ways = inputs.len();
+        let mut inputs = inputs.into_iter();
+        let places = std::array::from_fn(|_| {
+            Thread::new(inputs.next().unwrap_or_else(ThreadInput::halted), preset)
+        });
+        Self { places, ways }
+    }
+}
+
+impl<'stream> Deref for Threads<'stream> {
+    type Target = [Thread<'stream>];
+
+    #[inline(always)]
+    fn deref(&self) -> &Self::Target {
+        &self.places[..self.ways]
+    }
+}
+
+impl DerefMut for Threads<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.places[..self.ways]
+    }
+}
+
+impl<'stream> Index<usize> for Threads<'stream> {
+    type Output = Thread<'stream>;
+
+    #[inline(always)]
+    fn index(&self, thread: usize) -> &Self::Output {
+        &self.places[thread % MAX_THREADS]
+    }
+}
+
+impl IndexMut<usize> for Threads<'_> {
+    #[inline(always)]
+    fn index_mut(&mut self, thread: usize) -> &mut Self::Output {
+        &mut self.places[thread % MAX_THREADS]
+    }
+}
+
 impl<'stream> Thread<'stream> {
-    pub(super) fn new(input: ThreadInput<'stream>, preset: &Preset) -> Self {
+    fn new(input: ThreadInput<'stream>, preset: &Preset) -> Self {
         let mask = |entries: u16| u64::from(entries.next_power_of_two()) - 1;
         // A word of the map of those that are ready is not shared by two turns of the ring.
         let window_mask = mask(preset.reorder_buffer.entries).max(63);
@@ -176,7 +232,8 @@ impl<'stream> Thread<'stream> {
             window_mask,
             queue_mask,
             ready: Box::new([[0; GROUPS]; WINDOW / 64]),
-            ready_count: 0,
+            ready_counts: [0; GROUPS],
+            ready_groups: 0,
             waiting: 0,
             written: 0,
             stores_retired: 0,
@@ -222,6 +279,29 @@ impl<'stream> Thread<'stream> {
         self.next_in_batch = 0;
     }
 
+    /// Moves up to `most` micro-operations without effect that are no branches to the queue, as far as
+    /// `goes_on` with their code and the batch lasts; gives how many.
+    #[inline(always)]
+    pub(super) fn fetch_plain(&mut self, most: u8, mut goes_on: impl FnMut(u32) -> bool) -> u8 {
+        let mut moved = 0;
+        if self.spin.is_some() {
+            return 0;
+        }
+        while moved < most && self.next_in_batch < BATCH {
+            let uop = &self.batch[self.next_in_batch];
+            let plain = uop.class != Class::Branch && uop.effect == Effect::None;
+            if !plain || !goes_on(uop.code) {
+                break;
+            }
+            let place = (self.fetched & self.queue_mask) as usize % QUEUE;
+            self.queue[place] = *uop;
+            self.fetched += 1;
+            self.next_in_batch += 1;
+            moved += 1;
+        }
+        moved
+    }
+
     /// Moves the next micro-operation to the queue; gives its class and effect.
     #[inline(always)]
     pub(super) fn move_to_queue(&mut self) -> (Class, Effect) {
@@ -251,7 +331,8 @@ impl<'stream> Thread<'stream> {
         let bit = 1 << (slot % 64);
         row[ALL] |= bit;
         row[group % GROUPS] |= bit;
-        self.ready_count += 1;
+        self.ready_counts[group % GROUPS] += 1;
+        self.ready_groups |= 1 << (group % GROUPS);
     }
 
     #[inline(always)]
@@ -260,7 +341,9 @@ impl<'stream> Thread<'stream> {
         let bit = 1 << (slot % 64);
         row[ALL] &= !bit;
         row[group % GROUPS] &= !bit;
-        self.ready_count -= 1;
+        let count = &mut self.ready_counts[group % GROUPS];
+        *count -= 1;
+        self.ready_groups &= !(u16::from(*count == 0) << (group % GROUPS));
     }
 
     /// What is ready in a word of the window, given by its number.
