@@ -1,4 +1,4 @@
-//! When a study ends because others leave it nothing to keep (METHOD, "What is left out").
+//! When a study ends because others leave it nothing to keep (docs/method/statistics.md, "Set aside, given up").
 
 use coretwin_base::units::Nanos;
 

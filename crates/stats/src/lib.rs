@@ -3,7 +3,7 @@
 //! Pure: numbers in, numbers out. Transcendental functions come from `libm`, never from `std`, so
 //! that equal readings give an equal summary, bit for bit, on every host.
 //!
-//! METHOD.md says why each formula is as it is, and what simulations measured.
+//! METHOD.md and docs/method/statistics.md say why each formula is as it is, and what simulations measured.
 //!
 //! Invariants:
 //! * the unit of analysis is the block, never the run;

@@ -8,7 +8,7 @@
 //!
 //! Source: Lai, *On confidence sequences*, Annals of Statistics 4 (1976), and Wang & Ramdas,
 //! *Anytime-valid t-tests and confidence sequences for Gaussian means with unknown variance* (arXiv
-//! 2310.03722). METHOD.md says what was measured beside other sequences.
+//! 2310.03722). docs/evidence/until-verdict.md has what was measured beside other sequences.
 
 use crate::paired::Paired;
 use crate::{confidence, student};

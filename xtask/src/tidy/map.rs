@@ -5,7 +5,8 @@ use super::{File, Finding};
 
 const MAP: &str = "ARCHITECTURE.md";
 /// Pages that are read first, with the most bytes of each: what is longer is not read.
-const SIZES: &[(&str, usize)] = &[("README.md", 5 << 10), ("LIMITS.md", 5 << 10), (MAP, 8 << 10)];
+const SIZES: &[(&str, usize)] =
+    &[("README.md", 5 << 10), ("LIMITS.md", 5 << 10), (MAP, 8 << 10), ("METHOD.md", 12 << 10)];
 
 pub(super) fn check(files: &[File]) -> Vec<Finding> {
     let map = files.iter().find(|file| file.path == MAP).and_then(|file| file.text.as_deref());

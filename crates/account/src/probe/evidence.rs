@@ -33,7 +33,7 @@ pub(super) fn weight(log_ratio: f64) -> f64 {
     (((1.0 - OUTLIERS) * even + outlier) / ((1.0 - OUTLIERS) * normal + outlier)).ln()
 }
 
-/// The most that is claimed: of a thousand made-up machines 999 are found right (METHOD, "The probe"),
+/// The most that is claimed: of a thousand made-up machines 999 are found right (docs/method/probe.md),
 /// and evidence that was gathered in one moment does not bear more.
 pub(super) const CONFIDENCE_MAX: f64 = 0.999;
 

@@ -12,7 +12,7 @@
 //! and looks for a CPU itself. That is the kernel's own behaviour, not a fault of the model.
 //!
 //! Source: kernel/sched.c of Linux 2.4 as read for the reference of this project. Whether a woken task
-//! joins the head of the list, as in 2.4.19 itself, or the tail, as soon after, is a parameter; METHOD.md
+//! joins the head of the list, as in 2.4.19 itself, or the tail, as soon after, is a parameter; docs/method/kernel.md
 //! says why the tail is what the fits so far were made with. Our own choices,
 //! where that is silent: what a child has left is its parent's at the child's end, not when the parent
 //! waits for it; a task whose mask or class changes while it waits looks for a CPU; a CPU that goes

@@ -1,6 +1,7 @@
 //! Do 95 % intervals hold the truth 95 % of the time, after a fixed number of blocks?
 
-use crate::noise::{MODELS, Noise, STANDARD, differences, percent};
+use crate::noise::{MODELS, Noise, STANDARD, differences, ends, percent};
+use crate::quoted;
 use coretwin_base::study::summary::Verdict;
 use coretwin_stats::paired::Paired;
 use coretwin_stats::verdict;
@@ -26,10 +27,13 @@ fn measure(noise: Noise, blocks: usize) -> (f64, f64) {
 #[test]
 fn intervals_cover_after_8_12_and_20_blocks_and_equal_arms_are_not_told_apart() {
     println!("fixed blocks: noise, sigma, blocks -> coverage %, false HELPS/HURTS %");
+    let (mut coverages, mut wrongs) = (Vec::new(), Vec::new());
     for model in MODELS {
         for sigma in [0.005, 0.01, 0.03] {
             for blocks in [8, 12, 20] {
                 let (coverage, wrong) = measure(Noise { sigma, ..model }, blocks);
+                coverages.push(coverage);
+                wrongs.push(wrong);
                 println!("  {}, {sigma}, {blocks} -> {coverage:.1}, {wrong:.1}", model.name);
                 assert!(coverage >= 93.0, "{}: {coverage}", model.name);
                 // Rare spikes make an interval wider than it need be; that is no false alarm, but
@@ -40,4 +44,8 @@ fn intervals_cover_after_8_12_and_20_blocks_and_equal_arms_are_not_told_apart() 
             }
         }
     }
+    let [least, most] = ends(&coverages);
+    quoted(&format!("after 8, 12 and 20 blocks hold the truth | {least:.1} to {most:.1} % |"));
+    let [least, most] = ends(&wrongs);
+    quoted(&format!("after so many blocks | {least:.1} to {most:.1} % |"));
 }

@@ -2,7 +2,8 @@
 //! and what does a boot of its own do to either?
 
 use crate::fixture;
-use crate::noise::{MODELS, Noise, Normal, Runs, STANDARD, percent};
+use crate::noise::{MODELS, Noise, Normal, Runs, STANDARD, ends, percent};
+use crate::quoted;
 use coretwin_base::machine::environment::Environment;
 use coretwin_base::random::Stream;
 use coretwin_base::study::comparison::StudyComparison;
@@ -50,6 +51,7 @@ fn holds(estimate: &Estimate, truth: f64) -> bool {
 #[test]
 fn the_interactions_interval_covers_with_unequal_blocks_and_spreads() {
     println!("interaction: noise, sigmas, blocks -> coverage %, one in two studies that differs %");
+    let mut coverages = Vec::new();
     for model in MODELS {
         for (sigmas, blocks) in [
             ([0.01, 0.01], [8, 8]),
@@ -75,13 +77,17 @@ fn the_interactions_interval_covers_with_unequal_blocks_and_spreads() {
             println!("  {}, {sigmas:?}, {blocks:?} -> {covered:.1}, {wrong:.1}", model.name);
             assert!(covered >= 93.0, "{}: {covered}", model.name);
             assert!(wrong <= 6.5, "{}: {wrong}", model.name);
+            coverages.push(covered);
         }
     }
+    let [least, most] = ends(&coverages);
+    quoted(&format!("The interaction's interval holds the truth in {least:.1} to {most:.1} %"));
 }
 
 #[test]
 fn a_planted_interaction_is_found() {
     println!("interaction of 3 %, standard noise: blocks -> found %, wrong sign %");
+    let mut shares = Vec::new();
     for (blocks, least) in [([8, 8], 35.0), ([12, 20], 60.0), ([20, 20], 70.0), ([32, 32], 85.0)] {
         let (mut found, mut wrong) = (0, 0);
         for trial in 0..TRIALS {
@@ -96,7 +102,9 @@ fn a_planted_interaction_is_found() {
         let [found, wrong] = [found, wrong].map(|count| percent(count, TRIALS));
         println!("  {blocks:?} -> {found:.1}, {wrong:.1}");
         assert!(found >= least && wrong <= 0.1, "{found} {wrong}");
+        shares.push(format!("{found:.0}"));
     }
+    quoted(&format!("is found in {} % (8 and 8,", shares.join(", ")));
 }
 
 #[test]
@@ -130,6 +138,7 @@ fn open_ended_studies_cover_when_both_have_stopped() {
 fn what_a_boot_does_to_both_arms_cancels_in_the_interaction_and_not_in_values() {
     println!("two studies of 20 blocks: boot-to-boot % -> coverage of interaction %, of value %");
     let model = Noise { drift: 0.0, spike: 0.0, ..STANDARD };
+    let mut shares = [Vec::new(), Vec::new()];
     for (boot, value_between) in [(0.0, 80.0..=96.0), (0.01, 15.0..=60.0), (0.02, 5.0..=35.0)] {
         let (mut interactions, mut values) = (0, 0);
         for trial in 0..TRIALS {
@@ -147,7 +156,12 @@ fn what_a_boot_does_to_both_arms_cancels_in_the_interaction_and_not_in_values() 
         println!("  {:.0} -> {interactions:.1}, {values:.1}", boot * 100.0);
         assert!(interactions >= 93.0, "{interactions}");
         assert!(value_between.contains(&values), "{values}");
+        for (shares, share) in shares.iter_mut().zip([interactions, values]) {
+            shares.push(format!("{share:.0}"));
+        }
     }
+    let [interactions, values] = shares.map(|shares| shares.join(", "));
+    quoted(&format!("holds the truth in {interactions} % of trials, the value's in {values} %"));
 }
 
 /// Two studies of six rows in two families. The second arm does more for every row in the second
@@ -186,6 +200,7 @@ fn suites_cover_and_equal_studies_seldom_regress() {
     println!(
         "suites of two studies: blocks -> coverage %, effect-worse %, worse % (equal studies)"
     );
+    let mut shares = [Vec::new(), Vec::new()];
     for blocks in [[8, 12], [20, 20]] {
         let (mut covered, mut effect, mut any) = (0, 0, 0);
         for trial in 0..TRIALS {
@@ -204,5 +219,11 @@ fn suites_cover_and_equal_studies_seldom_regress() {
         let [covered, effect, any] = [covered, effect, any].map(|count| percent(count, TRIALS));
         println!("  {blocks:?} -> {covered:.1}, {effect:.1}, {any:.1}");
         assert!((92.5..=97.5).contains(&covered) && effect <= 6.0 && any <= 10.0);
+        shares[0].push(effect);
+        shares[1].push(any);
     }
+    let [[a, b], [c, d]] = shares.map(|shares| ends(&shares));
+    quoted(&format!(
+        "`--fail-on effect-worse` matches in {a:.1} to {b:.1} %, `worse` in {c:.1} to {d:.1} %"
+    ));
 }

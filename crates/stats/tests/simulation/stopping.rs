@@ -99,12 +99,14 @@ fn intervals_cover_when_the_rule_stops_and_equal_arms_are_not_told_apart() {
             assert!(wrong <= 5.0, "{} {sigma}: {wrong}", model.name);
         }
     }
-    println!("  least coverage {least:.1}, most false verdicts {most_false:.1}");
+    println!("  least coverage {least:.1}");
+    quoted(&format!("at the stop | at most {most_false:.1} % |"));
 }
 
 #[test]
 fn three_percent_is_found_at_default_settings() {
     println!("at the stop, 3 % planted: noise, sigma -> found %, coverage %, blocks");
+    let mut least = f64::MAX;
     for model in MODELS {
         for sigma in SIGMAS {
             let seen = measure(Noise { sigma, ..model }, 0.03, widening);
@@ -112,14 +114,16 @@ fn three_percent_is_found_at_default_settings() {
             println!("  {}, {sigma} -> {helps:.1}, {covered:.1}, {blocks:.0}", model.name);
             assert!(helps >= 90.0 && hurts == 0.0, "{} {sigma}: {helps}", model.name);
             assert!((93.5..=99.0).contains(&covered), "{} {sigma}: {covered}", model.name);
+            least = least.min(helps);
         }
     }
+    quoted(&format!("an effect of 3 % is found at the stop | in at least {least:.1} % |"));
 }
 
 #[test]
 fn a_short_budget_costs_power_and_never_turns_an_effect_round() {
     println!("3 % planted, standard noise, budget ends early: blocks -> found %, wrong way %");
-    let mut before = 0.0;
+    let (mut before, mut shares) = (0.0, Vec::new());
     for blocks in [8, 12, 20, 32] {
         let (mut found, mut wrong) = (0, 0);
         for trial in 0..TRIALS {
@@ -136,17 +140,22 @@ fn a_short_budget_costs_power_and_never_turns_an_effect_round() {
         println!("  {blocks} -> {found:.1}, {wrong:.1}");
         assert!(found >= before && wrong <= 0.1);
         before = found;
+        shares.push(format!("{found:.0}"));
     }
+    quoted(&format!("at 8, 12, 20 or 32 blocks | in {} %, never", shares.join(", ")));
 }
 
 #[test]
 fn an_effect_at_the_margin_is_rarely_called_immaterial() {
     println!("at the stop, an effect of just the margin: sigma -> called immaterial %");
+    let mut most = 0.0f64;
     for sigma in SIGMAS {
         let seen = measure(Noise { sigma, ..STANDARD }, MARGIN, widening);
         println!("  {sigma} -> {:.1}", seen.no_difference);
         assert!(seen.no_difference <= 5.0, "{sigma}: {}", seen.no_difference);
+        most = most.max(seen.no_difference);
     }
+    quoted(&format!("is called immaterial | in at most {most:.1} % |"));
 }
 
 #[test]

@@ -163,7 +163,7 @@ const PATTERNS: &[Pattern] = &[
 ];
 
 #[test]
-#[expect(clippy::print_stderr, reason = "the numbers that METHOD.md states")]
+#[expect(clippy::print_stderr, reason = "the numbers that docs/method/account.md states")]
 fn the_truth_lies_in_the_range_at_the_stated_rate() {
     for pattern in PATTERNS {
         let (held, width) = covered(&pattern.world, 10.0, 50.0, 400, pattern.hidden);
@@ -171,7 +171,7 @@ fn the_truth_lies_in_the_range_at_the_stated_rate() {
         let line =
             format!("{}: held {held_percent:.1} %, width {width_percent:.1} %", pattern.name);
         eprintln!("{line}");
-        // METHOD.md says so. What is stated is 95 %.
+        // docs/method/account.md says so. What is stated is 95 %.
         assert!(held >= 1.0, "{line}");
         assert!(width <= pattern.width_max, "{line}");
     }
