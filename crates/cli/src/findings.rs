@@ -131,6 +131,11 @@ pub(crate) fn cputime_answer(
         StoppedBecause::Busy => format!("{go_on} --wait-quiet"),
         StoppedBecause::Interrupted | StoppedBecause::Running => go_on,
         _ if summary.factors.is_some() => "use it: coretwin account -- CMD".to_owned(),
+        _ if summary.pairs.is_some() && summary.cpus.relation.is_smt() => {
+            let folder = bundle.folder().display().to_string();
+            let line = ["coretwin", "report", &folder, "--full"].map(str::to_owned);
+            format!("taskset lines: {}", shell_line(&line))
+        }
         _ => "look for hidden siblings: coretwin probe".to_owned(),
     };
     Ok(located(brief.whole("next", &next, ""), bundle.folder()))

@@ -142,6 +142,81 @@ fn work_that_moves_itself_and_spinners_that_die_are_told() {
     }
 }
 
+/// Three commands of some tenths of a second, by name; `fold` fails from its second run on.
+fn commands(fails: Option<&Path>) -> Vec<String> {
+    let busy = "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done";
+    let once = fails.map(|flag| format!("[ -e {0} ] && exit 3; touch {0}; ", flag.display()));
+    // Given one by one, commands may have commas.
+    vec![
+        format!("--with=add={busy}"),
+        format!("--with=count={busy}; : 1,2"),
+        format!("--with=fold={}{busy}", once.unwrap_or_default()),
+    ]
+}
+
+#[test]
+fn commands_beside_each_other_are_measured_and_placed_and_none_is_left_running() {
+    let _host = host();
+    if cpus().len() < 2 {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("folder");
+    let limits = ["--blocks", "2", "--others-limit", "100%", "--steal-limit", "100%"];
+    let run = |options: &[&str], with: &[String]| {
+        let with: Vec<&str> = with.iter().map(String::as_str).collect();
+        coretwin(folder.path(), &[&["cputime"][..], &with, &limits, options].concat())
+    };
+    let ran = run(&["--json", "--out", "w"], &commands(None));
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let summary: Value = serde_json::from_str(&ran.out).expect("json");
+    let names = |field: &Value| -> Vec<String> {
+        let all = field.as_array().expect("a list").iter();
+        all.map(|one| one["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    assert_eq!(names(&summary["commands"]), ["add", "count", "fold"]);
+    assert_eq!(names(&summary["conditions"]).len(), 9);
+    let pairs = summary["pairs"].as_array().expect("pairs");
+    assert_eq!(pairs.len(), 3);
+    assert!(pairs.iter().all(|it| it["slowdown_a"].as_f64() > Some(0.0)), "{pairs:?}");
+    assert_eq!(summary["placement"]["pairs"].as_array().map(Vec::len), Some(2));
+    assert!(summary["factors"].is_null());
+    let text = coretwin(folder.path(), &["report", "w", "--full"]);
+    assert_eq!(text.status, 0, "{}", text.err);
+    for part in ["add beside fold", "PLACEMENT", "in the order typed", "random"] {
+        assert!(text.out.contains(part), "{part} not in:\n{}", text.out);
+    }
+    let is_smt = matches!(summary["cpus"]["relation"].as_str(), Some("siblings" | "probed"));
+    assert_eq!(text.out.contains("cannot be measured here"), !is_smt, "{}", text.out);
+    let html = fs::read_to_string(folder.path().join("w/report.html")).expect("html");
+    assert!(html.contains("<svg"), "there is a heat map");
+    let again = coretwin(folder.path(), &["report", "w", "--format", "json"]);
+    let again: Value = serde_json::from_str(&again.out).expect("json");
+    assert_eq!(again, summary, "a report says what the run said");
+    let brief = coretwin(folder.path(), &["report", "w"]);
+    assert_eq!(brief.out.starts_with("NOT SMT:"), !is_smt, "{}", brief.out);
+
+    let ran = run(&["--json", "--out", "f"], &commands(Some(&folder.path().join("ran"))));
+    assert_eq!(ran.status, 1, "{}", ran.err);
+    let summary: Value = serde_json::from_str(&ran.out).expect("json");
+    assert_eq!(summary["pairs"].as_array().map(Vec::len), Some(1), "add and count");
+    assert!(summary["placement"].is_null());
+    assert!(summary["conditions"].to_string().contains("ended with status 3"));
+
+    let refused: [(&[&str], &str); 6] = [
+        (&["--with", "sleep 1"], "needs 2 to 20 commands"),
+        (&["--with", "sleep 1,sleep 2"], "two commands are called 'sleep'"),
+        (&["--with", "a=sleep 1,b=sleep 2", "--least", "wurst"], "worst"),
+        (&["--with", "a=sleep 1,b=sleep 2,c=sleep 3", "--cores", "1"], "--cores 2"),
+        (&["--with", "a=true,b=true"], "repeat it: --repeat"),
+        (&["--with", "a=./nothing-here,b=true"], "nothing-here"),
+    ];
+    for (options, part) in refused {
+        let ran = run(options, &[]);
+        assert!(matches!(ran.status, 2 | 3), "{part}: {} {}", ran.status, ran.err);
+        assert!(ran.err.contains(part), "{part} not in: {}", ran.err);
+    }
+}
+
 /// Processes that inherited a mark in their environment.
 fn marked(mark: &str) -> Vec<String> {
     let needle = format!("CORETWIN_TEST_MARK={mark}");

@@ -1,6 +1,8 @@
 //! The report of `cputime`: a table laid out like the note's, a figure, what they mean, and the
 //! note's own figures beside them.
 
+mod pairs;
+
 use crate::brief::Brief;
 use crate::document::{Block, Column, ColumnOf, Document, Figure, Headline, Outline, Table};
 use crate::format::{Format, document_formats};
@@ -32,6 +34,9 @@ pub const CPUTIME_FORMATS: &[CputimeFormat] = document_formats![
 /// The answer in a few lines. What to do next and where the report is are for the caller to add.
 pub fn cputime_brief(cputime: &Cputime<'_>) -> Brief {
     let summary = cputime.summary;
+    if let Some(pairs) = &summary.pairs {
+        return ended(pairs::brief(summary, pairs), cputime);
+    }
     let one = summary.conditions.iter().filter(|condition| condition.spinners == 1);
     let apart = one.clone().find(|one| matches!(one.placement, Place::Pair | Place::Cores));
     let pair = (summary.cpus.work.0, summary.cpus.neighbour.0);
@@ -65,11 +70,18 @@ pub fn cputime_brief(cputime: &Cputime<'_>) -> Brief {
         let real = real(condition).map(|real| estimate(Some(real)));
         real.map_or_else(String::new, |real| format!("{} {real}", condition.placement.name()))
     });
+    let to_say = if word == "TOO BUSY" { " to say" } else { "" };
+    let brief = Brief::new(word, format!("{word}{to_say}: {said}."))
+        .line("interval", factors.into_iter().flatten().chain(places));
+    ended(brief, cputime)
+}
+
+/// The same with how the experiment ended.
+fn ended(brief: Brief, cputime: &Cputime<'_>) -> Brief {
+    let summary = cputime.summary;
     let set_aside = format!("{} set aside", summary.blocks_set_aside);
     let blocks = number::count(summary.blocks.into(), "block");
-    let to_say = if word == "TOO BUSY" { " to say" } else { "" };
-    Brief::new(word, format!("{word}{to_say}: {said}."))
-        .line("interval", factors.into_iter().flatten().chain(places))
+    brief
         .line("ended", [words::stopped(summary.stopped_because).to_owned(), blocks, set_aside])
         .line("note", summary.too_busy.clone())
         .warnings(summary.warnings.iter().chain(&cputime.environment.warnings))
@@ -80,15 +92,24 @@ fn document(cputime: &Cputime<'_>) -> Document {
     let mut outline = Outline::default();
     let meaning = summary.meaning.iter().map(|text| Block::Text(words::clean(text))).collect();
     outline.add("meaning", "What the CPUs are", meaning);
-    outline.add("times", "Times of the work", vec![Block::Table(times(summary)), figure(summary)]);
-    outline.add("both", "Both sides", vec![Block::Table(both_sides(summary)), alone(summary)]);
-    outline.add("failed", "Failed conditions", failed(summary));
-    outline.add("note", "The note's machines", beside_the_note(summary));
+    if let Some(pairs) = &summary.pairs {
+        pairs::add_to(&mut outline, summary, pairs);
+        outline.add("times", "Times", vec![Block::Table(times(summary))]);
+        outline.add("failed", "Failed conditions", failed(summary));
+    } else {
+        let drawn = vec![Block::Table(times(summary)), figure(summary)];
+        outline.add("times", "Times of the work", drawn);
+        outline.add("both", "Both sides", vec![Block::Table(both_sides(summary)), alone(summary)]);
+        outline.add("failed", "Failed conditions", failed(summary));
+        outline.add("note", "The note's machines", beside_the_note(summary));
+    }
     outline.warnings(summary.warnings.iter().chain(&cputime.environment.warnings));
-    outline.add("method", "Method", vec![Block::List(method())]);
+    let of_pairs = summary.pairs.iter().flat_map(|_| pairs::METHOD).map(str::to_owned);
+    let method = method().into_iter().take(if summary.pairs.is_some() { 2 } else { usize::MAX });
+    outline.add("method", "Method", vec![Block::List(method.chain(of_pairs).collect())]);
     Document {
         kind: "Coretwin cputime",
-        title: words::shorten(&words::clean(&format!("{} beside spinners", summary.work)), 90),
+        title: words::shorten(&words::clean(&title(summary)), 90),
         notice: (!summary.cpus.relation.is_smt()).then(|| {
             "These CPUs are not known to share a core: nothing below is about SMT.".to_owned()
         }),
@@ -100,6 +121,11 @@ fn document(cputime: &Cputime<'_>) -> Document {
         arms: PLACES.iter().map(|place| place.name().to_owned()).collect(),
         sections: outline.sections,
     }
+}
+
+fn title(summary: &CputimeSummary) -> String {
+    let beside = if summary.pairs.is_some() { "beside each other" } else { "beside spinners" };
+    format!("{} {beside}", summary.work)
 }
 
 /// Placements in the order of their colours.
@@ -129,6 +155,9 @@ fn facts(cputime: &Cputime<'_>) -> String {
 
 /// What a CPU second is worth, or else what one spinner did.
 fn headline(summary: &CputimeSummary) -> Option<String> {
+    if let Some(pairs) = &summary.pairs {
+        return pairs::headline(pairs);
+    }
     if let Some(factors) = &summary.factors {
         let worth = 1.0 / factors.slowdown.value;
         return Some(format!("A CPU second beside this neighbour is worth {worth:.2} s alone."));
@@ -171,6 +200,9 @@ fn sentences(summary: &CputimeSummary) -> Vec<String> {
     if let Some(too_busy) = &summary.too_busy {
         return vec![words::clean(too_busy)];
     }
+    if let Some(pairs) = &summary.pairs {
+        return vec![pairs::answer(summary, pairs).1];
+    }
     let mut sentences: Vec<String> =
         summary.conditions.iter().filter(one).filter_map(sentence).collect();
     if let Some(factors) = &summary.factors {
@@ -206,7 +238,10 @@ fn seconds(value: Option<f64>) -> String {
 
 fn condition_words(condition: &ConditionResult) -> String {
     match condition.spinners {
-        0 => "alone".to_owned(),
+        0 if condition.name == Place::Alone.name() => "alone".to_owned(),
+        // One of several commands, and what runs beside it.
+        0 => words::clean(&format!("{} alone", condition.name)),
+        _ if condition.name.contains(" beside ") => words::clean(&condition.name),
         count => format!(
             "{} {}",
             number::count(u64::from(count), "spinner"),

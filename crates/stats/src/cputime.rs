@@ -6,6 +6,8 @@
 //! `p_i` the progress of task i over its progress alone, STP = Σ p_i and ANTT = mean of 1/p_i. Both
 //! sides are measured; nothing is inferred from the slowdown of one.
 
+mod pairs;
+
 use crate::confidence::CONFIDENCE;
 use crate::paired::Paired;
 use crate::study::{Analysed, too_busy};
@@ -42,6 +44,7 @@ pub fn summarise(
     let conditions: Vec<ConditionResult> =
         experiment.conditions.iter().filter(|condition| condition.has_work).map(results).collect();
     let set_aside = attempts_set_aside(readings);
+    let pairs = pairs::pairs(plan, experiment, &blocks, &conditions);
     Some(CputimeSummary {
         schema: SCHEMA,
         origin: plan.origin(),
@@ -51,7 +54,7 @@ pub fn summarise(
         control: experiment.control,
         topology_trust: plan.topology.trust,
         meaning: meaning(experiment, &plan.topology),
-        factors: factors(&experiment.pair, &conditions),
+        factors: factors(&experiment.pair, &conditions).filter(|_| pairs.is_none()),
         conditions,
         spinners_alone: view.spinners_alone(),
         blocks: blocks.len() as u32,
@@ -60,6 +63,7 @@ pub fn summarise(
         stopped_because,
         too_busy: too_busy(plan, readings),
         warnings: warnings(plan, blocks.len() as u32, set_aside),
+        pairs,
     })
 }
 
@@ -136,7 +140,7 @@ impl View<'_> {
 
     fn ratios(&self, condition: &Condition, block: &Block<'_>) -> Option<Ratios> {
         let here = block.get(&*condition.name)?;
-        let alone = block.get(Place::Alone.name())?;
+        let alone = alone(self.experiment, condition, block)?;
         let baseline = self.spinner_row(&condition.spinner_cpus);
         let base = baseline.and_then(|row| block.get(row)).and_then(|reading| rate(reading, 0));
         let spinners = (0..condition.spinners).filter_map(|spinner| {
@@ -144,7 +148,7 @@ impl View<'_> {
             Some(base? / rate)
         });
         Some(Ratios {
-            real: here.value? / alone.value?,
+            real: slowdown(self.experiment, condition, block)?,
             cpu: cpu_s(here).zip(cpu_s(alone)).map(|(here, alone)| here / alone),
             spinners: spinners.collect(),
         })
@@ -169,6 +173,18 @@ impl View<'_> {
             })
             .collect()
     }
+}
+
+/// The same work alone, in the same block.
+fn alone<'a>(experiment: &Experiment, of: &Condition, block: &Block<'a>) -> Option<&'a Reading> {
+    let is_alone = |it: &&Condition| it.has_work && it.spinners == 0 && it.work == of.work;
+    let condition = experiment.conditions.iter().find(is_alone)?;
+    block.get(&*condition.name).copied()
+}
+
+/// Time of a condition's work over its time alone, in the same block.
+fn slowdown(experiment: &Experiment, condition: &Condition, block: &Block<'_>) -> Option<f64> {
+    Some(block.get(&*condition.name)?.value? / alone(experiment, condition, block)?.value?)
 }
 
 fn number(reading: &Reading, name: &str) -> Option<f64> {
@@ -225,6 +241,9 @@ fn factors(pair: &Pair, conditions: &[ConditionResult]) -> Option<Factors> {
 
 fn spinner_words(experiment: &Experiment) -> String {
     let spinner = &experiment.spinner;
+    if !experiment.commands.is_empty() {
+        return "each other command".to_owned();
+    }
     match (spinner.kind, spinner.argv.first()) {
         (SpinnerKind::Interpreted, Some(program)) => format!("interpreted, by {program}"),
         (SpinnerKind::Command, _) => spinner.argv.join(" "),
@@ -261,7 +280,18 @@ fn meaning(experiment: &Experiment, topology: &Topology) -> Vec<String> {
             topology.trust_why
         ),
     }];
-    if experiment.control.is_none() {
+    if !experiment.commands.is_empty() {
+        meaning.push(match relation.is_smt() || *relation == Relation::Named {
+            true => "Each command is measured while each other one runs on the neighbour's CPU, again and \
+                     again until the first has ended."
+                .to_owned(),
+            false => format!(
+                "Each command is measured while each other one runs on the same CPU {work}, again and \
+                 again: they take turns, which is not what siblings do. Who should share a core \
+                 cannot be measured here."
+            ),
+        });
+    } else if experiment.control.is_none() {
         meaning.push(
             "There is no usable CPU on another core behind the same last-level cache, so there is no \
              control: a slowdown may in part be clock and shared caches."
@@ -275,7 +305,7 @@ fn meaning(experiment: &Experiment, topology: &Topology) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if experiment.spinner.kind == SpinnerKind::Command {
+    if experiment.spinner.kind == SpinnerKind::Command && experiment.commands.is_empty() {
         meaning.push(
             "Your spinner's progress is counted by the lines it prints. If it prints none, only \
              its CPU time is known, which is no progress: then there is no STP, ANTT and yield."

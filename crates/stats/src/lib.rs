@@ -22,6 +22,7 @@ pub mod holm;
 pub mod load;
 pub mod orders;
 pub mod paired;
+pub mod placement;
 pub mod screening;
 pub mod sequence;
 pub mod stopping;

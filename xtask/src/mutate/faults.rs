@@ -43,6 +43,7 @@ const SERVICE: Suite = Suite::Tests("coretwin-workloads", "service");
 const ACCOUNT: Suite = Suite::Unit("coretwin-account");
 const LAB: Suite = Suite::Unit("coretwin-lab");
 const ENGINE: Suite = Suite::Tests("coretwin-lab", "study");
+const PAIRS: Suite = Suite::Tests("coretwin-lab", "pairs");
 const SWITCHING: Suite = Suite::Tests("coretwin-lab", "switching");
 const DECISIONS: Suite = Suite::Tests("coretwin-bpf", "decisions");
 const OVERLAP: Suite = Suite::Live("coretwin-bpf", "overlap");
@@ -346,6 +347,18 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "running.high.max(work.high) + waited_s",
         put: "running.high.max(work.high) + 0.0 * waited_s",
         suite: ACCOUNT, test: "replay::tests::a_day_with_one_full_hour_says_so_in_hours_minutes_and_bounds",
+    },
+    Fault {
+        name: "placement-takes-the-last", file: "crates/stats/src/placement.rs",
+        find: "joined < cost)",
+        put: "joined > cost)",
+        suite: STATS, test: "placement::tests::it_is_the_best_of_all_ways_in_200_drawn_matrices",
+    },
+    Fault {
+        name: "placement-judged-on-its-own-blocks", file: "crates/stats/src/cputime/pairs.rs",
+        find: "filter(|(at, _)| *at != left_out)",
+        put: "filter(|(at, _)| *at != left_out || true)",
+        suite: PAIRS, test: "where_all_are_alike_no_gain_is_claimed",
     },
     Fault {
         name: "busy-time-without-system", file: "crates/host/src/observe.rs",

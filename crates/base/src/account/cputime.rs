@@ -1,10 +1,13 @@
 //! The experiment of the note *Hyper-threading and CPU time*: one piece of work, alone and beside
 //! spinners, on every placement; what is planned, what a worker is asked, and what came out ([`result`]).
 
+pub mod estimate;
+pub mod pairs;
 pub mod result;
 
 use crate::machine::cpu_set::{CpuId, CpuSet};
 use crate::study::command::CommandSpec;
+use pairs::{COMMANDS_MAX, Objective, WithCommand};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,11 +23,36 @@ pub struct Experiment {
     /// How long a spinner is measured without the work, in seconds.
     pub window_s: f64,
     pub conditions: Vec<Condition>,
+    /// Commands of which each is put beside each; none where there are spinners.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<WithCommand>,
+    /// What a placement of the commands makes least.
+    #[serde(default)]
+    pub objective: Objective,
+    /// Cores to place them on; `None`: as few as hold them all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cores: Option<usize>,
 }
 
 impl Experiment {
     pub fn condition(&self, row: &str) -> Option<&Condition> {
         self.conditions.iter().find(|condition| condition.name == row)
+    }
+
+    /// Errors: what commands and conditions do not agree on.
+    pub fn check(&self) -> Result<(), String> {
+        let commands = self.commands.len();
+        let strange = |number: Option<usize>| number.is_some_and(|number| number >= commands);
+        match self.conditions.iter().find(|it| strange(it.work) || strange(it.beside)) {
+            _ if commands > COMMANDS_MAX => {
+                Err(format!("field cputime.commands holds more than {COMMANDS_MAX}"))
+            }
+            Some(condition) => Err(format!(
+                "field cputime.conditions: {} names a command that there is not",
+                condition.name
+            )),
+            None => Ok(()),
+        }
     }
 }
 
@@ -103,6 +131,11 @@ pub struct Condition {
     pub spinners: u32,
     pub work_cpus: CpuSet,
     pub spinner_cpus: CpuSet,
+    /// Of several commands the one that is the work, and the one that runs beside it, by number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

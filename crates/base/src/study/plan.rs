@@ -423,6 +423,9 @@ impl Plan {
         {
             return Err("field cputime.conditions must name every row".to_owned());
         }
+        if let Some(experiment) = &self.cputime {
+            experiment.check()?;
+        }
         let whole = |order: &Vec<u16>| {
             let mut seen = order.clone();
             seen.sort_unstable();

@@ -6,8 +6,9 @@ use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Kept, TOO_BUSY, refuse_slips,
 use crate::session::{Means, Session};
 use crate::{findings, host, out, quiet, resuming, signals};
 use anyhow::{Context, Result};
-use coretwin_base::account::cputime::Relation;
+use coretwin_base::account::cputime::pairs::SEATS_MAX;
 use coretwin_base::account::cputime::result::{CputimeSummary, MeasuredFactors};
+use coretwin_base::account::cputime::{Relation, Spinner, SpinnerKind};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::environment::Environment;
 use coretwin_base::machine::topology::Topology;
@@ -154,7 +155,8 @@ impl Begin<'_> {
     }
 
     fn draw(&self, machine: &mut HostMachine, run_as: Option<&RunAs>, stop: &Stop) -> Result<Plan> {
-        if self.args.command.is_empty() {
+        let is_default = self.args.command.is_empty() && self.args.with.is_empty();
+        if is_default {
             fs::create_dir_all(self.folder)
                 .with_context(|| format!("cannot make {}", self.folder.display()))?;
         }
@@ -162,7 +164,7 @@ impl Begin<'_> {
         let rehearse = |request: &Request, machine: &mut HostMachine| {
             cputime::rehearse(request, machine, run_as.cloned(), stop)
         };
-        if self.args.command.is_empty() {
+        if is_default {
             make_data(self.folder, request.seed, Some(TRIAL_BYTES as u64))?;
             let trial_s = rehearse(&request, machine)?.cpu_s;
             let work_s = cputime::work_s(&request, WORK_S);
@@ -171,14 +173,24 @@ impl Begin<'_> {
             make_data(self.folder, request.seed, request.data_bytes)?;
         }
         out::news(&headline(&request));
-        let work_s = rehearse(&request, machine)?.elapsed_s;
+        let mut works: Vec<Request> =
+            request.commands.iter().map(|command| request.of_command(command)).collect();
+        if works.is_empty() {
+            works.push(request.clone());
+        }
+        let mut work_s = Vec::new();
+        for work in &works {
+            let name = || coretwin_base::printable::printable(&work.about).into_owned();
+            let took_s = rehearse(work, machine).with_context(name)?.elapsed_s;
+            cputime::check_length(work, took_s).with_context(name)?;
+            work_s.push(took_s);
+        }
         cputime::rehearse_spinner(&request, machine, run_as.cloned(), stop)?;
-        cputime::check_length(&request, work_s)?;
         if request.blocks.is_none() {
             let spent = self.started.elapsed() + SPARE;
             request.budget_s = (request.budget_s - spent.as_secs_f64()).max(0.0);
         }
-        let mut plan = cputime::draw(&request, work_s, self.topology)?;
+        let mut plan = cputime::draw(&request, &work_s, self.topology)?;
         if request.pair.relation == Relation::Probed {
             let probed = host::probed(&Root::system());
             plan.warnings.extend(probe::warning(self.topology, probed.as_ref()));
@@ -192,7 +204,29 @@ fn request(args: &Args, topology: &Topology, folder: &Path) -> Result<Request> {
     let probed = probed();
     let pair = pair::choose(topology, args.pair, &probed)?;
     let (work, about) = work(args, folder);
-    coretwin_workloads::command::check(&work).map_err(usage)?;
+    let commands = args.commands()?;
+    if commands.is_empty() {
+        coretwin_workloads::command::check(&work).map_err(usage)?;
+    }
+    for command in &commands {
+        let spec = CommandSpec { argv: command.argv.clone(), ..work.clone() };
+        coretwin_workloads::command::check(&spec).map_err(usage)?;
+    }
+    if let Some(cores) = args.cores.filter(|cores| 2 * cores < commands.len()) {
+        return Err(usage(format!(
+            "{} commands do not fit on {cores} cores, two on each; give --cores {} or more",
+            commands.len(),
+            commands.len().div_ceil(2)
+        )));
+    }
+    if 2 * args.cores.unwrap_or(0).min(commands.len()) > SEATS_MAX {
+        return Err(usage(format!(
+            "the best placement of {} commands is searched for on up to {} cores; name fewer \
+             with --cores",
+            commands.len(),
+            SEATS_MAX / 2
+        )));
+    }
     if args.spinners.iter().all(|count| *count == 0) {
         let why = "--spinners 0 compares nothing; name a number above 0, like --spinners 0,1";
         return Err(usage(why));
@@ -202,22 +236,29 @@ fn request(args: &Args, topology: &Topology, folder: &Path) -> Result<Request> {
         about,
         repeat: args.repeat,
         data_bytes: None,
-        spinner: args.spinner()?,
+        // Each command's spinner is another command.
+        spinner: match commands.is_empty() {
+            true => args.spinner()?,
+            false => Spinner { kind: SpinnerKind::Native, argv: Vec::new() },
+        },
         spinners: args.spinners.clone(),
-        control: pair::control(topology, &pair, &probed),
+        control: pair::control(topology, &pair, &probed).filter(|_| commands.is_empty()),
         pair,
         seed: args.seed()?,
         blocks: args.blocks,
         budget_s: args.budget.as_secs_f64(),
         steal_share_max: args.steal_limit.0,
         others_share_max: args.others_limit.0,
+        commands,
+        objective: args.least,
+        cores: args.cores,
     })
 }
 
 fn work(args: &Args, folder: &Path) -> (CommandSpec, String) {
     let timeout_s = args.timeout.as_secs_f64();
     let here = |path: &Path| Some(path.to_string_lossy().into_owned());
-    if args.command.is_empty() {
+    if args.command.is_empty() && args.with.is_empty() {
         // As in the note, and without a shell beside it: exec.
         let line = format!("exec gzip -9 < {DATA} > /dev/null");
         let argv = vec!["/bin/sh".to_owned(), "-c".to_owned(), line];
@@ -227,6 +268,10 @@ fn work(args: &Args, folder: &Path) -> (CommandSpec, String) {
     }
     let folder = std::env::current_dir().ok().and_then(|path| here(&path));
     let argv = args.command.clone();
+    if argv.is_empty() {
+        let about = args.with.join(", ");
+        return (CommandSpec { folder, ..CommandSpec::plain(argv, timeout_s) }, about);
+    }
     let about = coretwin_report::shell_line(&argv);
     (CommandSpec { folder, ..CommandSpec::plain(argv, timeout_s) }, about)
 }
@@ -237,6 +282,10 @@ fn headline(request: &Request) -> String {
         true => format!("siblings {} and {}", pair.work.0, pair.neighbour.0),
         false => format!("CPUs {} and {}", pair.work.0, pair.neighbour.0),
     };
+    if !request.commands.is_empty() {
+        let names: Vec<&str> = request.commands.iter().map(|it| it.name.as_str()).collect();
+        return format!("{}: each beside each, on {experiment}", names.join(", "));
+    }
     let control = request.control.map_or("none".to_owned(), |control| format!("CPU {}", control.0));
     let data = request
         .data_bytes

@@ -58,7 +58,9 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         Some(As::Tables) => true,
         None => false,
     };
-    let extent = if in_full && !args.save { Extent::Whole } else { Extent::Report };
+    // What cputime says rests on metrics of every run.
+    let is_whole = plan.cputime.is_some() || (in_full && !args.save);
+    let extent = if is_whole { Extent::Whole } else { Extent::Report };
     let journal = bundle.readings(&plan, extent)?;
     if journal.torn_bytes > 0 {
         out::news("the journal's last line is torn; it is left out");

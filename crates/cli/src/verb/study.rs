@@ -9,7 +9,7 @@ mod load;
 mod on_host;
 #[cfg_attr(not(feature = "sim"), path = "study/not_simulated.rs")]
 mod simulated;
-mod variants;
+pub(crate) mod variants;
 
 use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, Kept, NOT_RESTORED, TOO_BUSY, USAGE, usage};
 use crate::session::{Means, Session};

@@ -6,10 +6,12 @@
 
 pub mod data;
 pub mod pair;
+mod pairs;
 
 use crate::error::Error;
 use crate::machine::{Machine, Stop};
 use crate::rows::COMMAND;
+use coretwin_base::account::cputime::pairs::{Objective, WithCommand};
 use coretwin_base::account::cputime::{
     Beside, Condition, Experiment, Pair, Place, Relation, Spinner, SpinnerKind,
 };
@@ -71,6 +73,20 @@ pub struct Request {
     pub steal_share_max: f64,
     /// Set aside a run when others used more than this share of the CPUs' time.
     pub others_share_max: f64,
+    /// Commands that are put beside each other, in place of work and spinners.
+    pub commands: Vec<WithCommand>,
+    pub objective: Objective,
+    /// Cores to place them on; `None`: as few as hold them all.
+    pub cores: Option<usize>,
+}
+
+impl Request {
+    /// The same with one of the commands as its work.
+    #[must_use]
+    pub fn of_command(&self, command: &WithCommand) -> Self {
+        let work = CommandSpec { argv: command.argv.clone(), ..self.work.clone() };
+        Self { work, about: command.name.clone(), ..self.clone() }
+    }
 }
 
 /// Every CPU on which anything of the experiment runs: on all of them the work of others is noticed.
@@ -180,27 +196,29 @@ pub fn check_length(request: &Request, work_s: f64) -> Result<(), Error> {
 /// seconds: twice the shortest that can be measured at least, and `longest_s` at most.
 pub fn work_s(request: &Request, longest_s: f64) -> f64 {
     let conditions = conditions(request);
-    let fixed_s = block_s(request, &conditions, 0.0);
-    let per_second = block_s(request, &conditions, 1.0) - fixed_s;
+    let fixed_s = block_s(request, &conditions, &[0.0]);
+    let per_second = block_s(request, &conditions, &[1.0]) - fixed_s;
     let block_s = request.budget_s * PLANNED_SHARE / f64::from(BLOCKS_MIN);
     let fits_s = (block_s - fixed_s) / per_second;
     let fits_s = if request.blocks.is_some() { longest_s } else { fits_s };
     fits_s.clamp(2.0 * WORK_MIN_S, longest_s)
 }
 
-/// Draws the plan, for work that takes so long alone (in seconds). Errors: [`Error::Usage`] if the
+/// Draws the plan, for work that takes so long alone, in seconds: each of the commands where there are
+/// several. Errors: [`Error::Usage`] if the
 /// budget is not enough for a block.
-pub fn draw(request: &Request, work_s: f64, topology: &Topology) -> Result<Plan, Error> {
+pub fn draw(request: &Request, work_s: &[f64], topology: &Topology) -> Result<Plan, Error> {
     let conditions = conditions(request);
     let block_s = block_s(request, &conditions, work_s);
     if request.blocks.is_none() && block_s > request.budget_s {
         return Err(Error::Usage(format!(
             "a block of {} conditions takes about {}, but {} of --budget are left, too little for \
-             any figure; give --budget {:.0}m or more, or fewer --spinners",
+             any figure; give --budget {:.0}m or more, or fewer {}",
             conditions.len(),
             human_seconds(block_s),
             human_seconds(request.budget_s),
-            (block_s * f64::from(BLOCKS_MIN) / PLANNED_SHARE / 60.0).ceil()
+            (block_s * f64::from(BLOCKS_MIN) / PLANNED_SHARE / 60.0).ceil(),
+            if request.commands.is_empty() { "--spinners" } else { "commands" }
         )));
     }
     let fit = ((request.budget_s / block_s) as u32).clamp(1, BLOCKS_MIN);
@@ -228,6 +246,9 @@ pub fn draw(request: &Request, work_s: f64, topology: &Topology) -> Result<Plan,
             data_bytes: request.data_bytes,
             window_s: WINDOW_S,
             conditions,
+            commands: request.commands.clone(),
+            objective: request.objective,
+            cores: request.cores,
         })),
         seed: request.seed,
         orders: orders::balanced(1, count, &mut Stream::new(request.seed, "orders", 0)),
@@ -260,11 +281,20 @@ pub(crate) fn work(plan: &Plan, row: &PlanRow, work: &CommandSpec) -> Result<Wor
     let Some((experiment, condition)) = experiment.zip(condition) else {
         return Err(Error::Usage(format!("the plan does not say what row {} is", row.id)));
     };
+    let command = |number: Option<usize>| number.and_then(|at| experiment.commands.get(at));
+    let work = match command(condition.work) {
+        Some(command) => CommandSpec { argv: command.argv.clone(), ..work.clone() },
+        None => work.clone(),
+    };
+    let spinner = match command(condition.beside) {
+        Some(command) => pairs::again(command, work.folder.as_deref()),
+        None => experiment.spinner.clone(),
+    };
     Ok(Work::Beside(Box::new(Beside {
-        work: condition.has_work.then(|| work.clone()),
+        work: condition.has_work.then_some(work),
         repeat: experiment.repeat,
         work_cpus: condition.work_cpus.clone(),
-        spinner: experiment.spinner.clone(),
+        spinner,
         spinners: condition.spinners,
         spinner_cpus: condition.spinner_cpus.clone(),
         window_s: experiment.window_s,
@@ -293,6 +323,9 @@ fn arm(pair: &Pair, control: Option<CpuId>, topology: &Topology) -> PlanArm {
 /// All conditions, in the order of the table: the work alone, beside spinners place by place, and
 /// one spinner alone on every set of CPUs that spinners have.
 fn conditions(request: &Request) -> Vec<Condition> {
+    if !request.commands.is_empty() {
+        return pairs::conditions(request);
+    }
     let pair = &request.pair;
     let one = |cpu: CpuId| -> CpuSet { [cpu].into_iter().collect() };
     let work = one(pair.work);
@@ -322,6 +355,8 @@ fn conditions(request: &Request) -> Vec<Condition> {
         spinners: 0,
         work_cpus: work.clone(),
         spinner_cpus: CpuSet::new(),
+        work: None,
+        beside: None,
     }];
     for (place, work_cpus, spinner_cpus) in places {
         conditions.extend(counts.iter().map(|count| Condition {
@@ -331,6 +366,8 @@ fn conditions(request: &Request) -> Vec<Condition> {
             spinners: *count,
             work_cpus: work_cpus.clone(),
             spinner_cpus: spinner_cpus.clone(),
+            work: None,
+            beside: None,
         }));
     }
     let mut sets: Vec<CpuSet> = Vec::new();
@@ -346,6 +383,8 @@ fn conditions(request: &Request) -> Vec<Condition> {
         spinners: 1,
         work_cpus: CpuSet::new(),
         spinner_cpus: cpus,
+        work: None,
+        beside: None,
     }));
     conditions
 }
@@ -374,7 +413,7 @@ fn row(request: &Request, condition: &Condition) -> PlanRow {
 }
 
 /// About how long a block takes, in seconds, where siblings slow each other to half at worst.
-fn block_s(request: &Request, conditions: &[Condition], work_s: f64) -> f64 {
+fn block_s(request: &Request, conditions: &[Condition], work_s: &[f64]) -> f64 {
     let run_s = |condition: &Condition| {
         let tasks = f64::from(condition.spinners + 1);
         let shares = match (condition.has_work, condition.place) {
@@ -385,7 +424,7 @@ fn block_s(request: &Request, conditions: &[Condition], work_s: f64) -> f64 {
             (true, Place::Free) if request.pair.relation.is_smt() => 0.75 * tasks,
             (true, Place::Free) => tasks / 2.0,
         };
-        work_s * shares
+        work_s.get(condition.work.unwrap_or(0)).copied().unwrap_or(0.0) * shares
     };
     conditions.iter().map(|condition| run_s(condition) + OVERHEAD_S).sum()
 }

@@ -25,6 +25,9 @@ fn request(topology: &Topology) -> Request {
         budget_s: 300.0,
         steal_share_max: 0.05,
         others_share_max: 0.05,
+        commands: Vec::new(),
+        objective: Objective::Sum,
+        cores: None,
     }
 }
 
@@ -52,7 +55,7 @@ fn run(
 #[test]
 fn every_placement_has_its_conditions_and_its_spinner_alone() {
     let smt = Topology::regular(1, 2, 2);
-    let plan = draw(&request(&smt), 1.0, &smt).expect("plan");
+    let plan = draw(&request(&smt), &[1.0], &smt).expect("plan");
     assert_eq!(
         names(&plan),
         [
@@ -74,7 +77,7 @@ fn every_placement_has_its_conditions_and_its_spinner_alone() {
     assert_eq!(plan.arms[0].cpus.to_string(), "0-2");
     plan.check().expect("a plan that readers accept");
     let two = Topology::regular(1, 2, 1);
-    let plan = draw(&request(&two), 1.0, &two).expect("plan");
+    let plan = draw(&request(&two), &[1.0], &two).expect("plan");
     assert!(names(&plan).iter().all(|name| !name.starts_with("siblings")), "{:?}", names(&plan));
     assert!(names(&plan).contains(&"cores/4") && names(&plan).contains(&"same-cpu/1"));
 }
@@ -83,17 +86,17 @@ fn every_placement_has_its_conditions_and_its_spinner_alone() {
 fn a_budget_too_small_for_any_figure_says_what_would_do() {
     let smt = Topology::regular(1, 2, 2);
     let request = Request { budget_s: 60.0, ..request(&smt) };
-    let error = draw(&request, 10.0, &smt).expect_err("too small").to_string();
+    let error = draw(&request, &[10.0], &smt).expect_err("too small").to_string();
     assert!(error.contains("--budget") && error.contains("--spinners"), "{error}");
     assert!(!error.contains("--quick"), "cputime has no such option: {error}");
     let request = Request { blocks: Some(2), ..request };
-    assert!(draw(&request, 10.0, &smt).expect("blocks know no budget").rules.budget_s.is_none());
+    assert!(draw(&request, &[10.0], &smt).expect("blocks know no budget").rules.budget_s.is_none());
 }
 
 #[test]
 fn a_short_budget_ends_with_the_blocks_it_has() {
     let smt = Topology::regular(1, 2, 2);
-    let plan = |budget_s| draw(&Request { budget_s, ..request(&smt) }, 1.0, &smt).expect("plan");
+    let plan = |budget_s| draw(&Request { budget_s, ..request(&smt) }, &[1.0], &smt).expect("plan");
     // A block takes 13 s of the 30: with the second, half the third, and no figure of that.
     for (budget_s, blocks) in [(30.0, 2), (25.0, 1)] {
         let plan = plan(budget_s);
@@ -116,14 +119,14 @@ fn the_default_work_is_as_long_as_the_budget_lets_it_be() {
     assert_eq!(work_s(1.0), 0.2);
     let minute = work_s(55.0);
     assert!((0.25..1.0).contains(&minute), "{minute}");
-    let plan = draw(&Request { budget_s: 55.0, ..request(&smt) }, minute, &smt).expect("plan");
+    let plan = draw(&Request { budget_s: 55.0, ..request(&smt) }, &[minute], &smt).expect("plan");
     assert_eq!(plan.rules.looks[0], BLOCKS_MIN);
 }
 
 #[test]
 fn a_busy_machine_is_told_in_a_sentence() {
     let smt = Topology::regular(1, 2, 2);
-    let plan = draw(&request(&smt), 1.0, &smt).expect("plan");
+    let plan = draw(&request(&smt), &[1.0], &smt).expect("plan");
     let finished = run(&plan, smt, |job, _| Scripted {
         others_s: 0.7 * job.cpus.len() as f64,
         ..Scripted::ok(1.0, 1.0)
@@ -166,7 +169,7 @@ fn beside(job: &Job) -> (f64, Vec<f64>) {
 #[test]
 fn the_engine_runs_it_and_both_sides_come_out() {
     let smt = Topology::regular(1, 2, 2);
-    let plan = draw(&request(&smt), 1.0, &smt).expect("plan");
+    let plan = draw(&request(&smt), &[1.0], &smt).expect("plan");
     let mut finished = run(&plan, smt, |job, run| {
         // Noise of a percent, the same for no two runs.
         Scripted::ok(beside(job).0 * (1.0 + 0.01 * ((run * 7) % 11) as f64 / 11.0), 1.0)
@@ -230,7 +233,7 @@ fn job_of(plan: &Plan) -> Job {
 #[test]
 fn a_disturbed_block_is_run_again_and_two_cores_have_no_factors() {
     let two = Topology::regular(1, 2, 1);
-    let plan = draw(&request(&two), 1.0, &two).expect("plan");
+    let plan = draw(&request(&two), &[1.0], &two).expect("plan");
     let finished = run(&plan, two, |job, run| {
         let others_s = if run == 3 { 2.0 } else { 0.0 };
         Scripted { others_s, ..Scripted::ok(beside(job).0, 1.0) }
@@ -244,7 +247,7 @@ fn a_disturbed_block_is_run_again_and_two_cores_have_no_factors() {
 #[test]
 fn a_failed_condition_leaves_the_others() {
     let smt = Topology::regular(1, 2, 2);
-    let plan = draw(&request(&smt), 1.0, &smt).expect("plan");
+    let plan = draw(&request(&smt), &[1.0], &smt).expect("plan");
     let finished = run(&plan, smt, |job, _| {
         let Work::Beside(beside) = &job.work else { panic!("{:?}", job.work) };
         let value = match beside.spinners {

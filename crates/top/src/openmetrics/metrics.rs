@@ -60,6 +60,27 @@ pub const METRICS: &[Metric] = &[
     gauge("coretwin_headroom_cores", "Capacity left, in whole cores.", |_, snapshot, out| {
         range(out, &snapshot.machine.headroom_cores);
     }),
+    gauge(
+        "coretwin_core_capacity_used",
+        "Capacity of a core in use, last window; 1 is the whole core.",
+        |_, snapshot, out| capacity(snapshot, out, |used| used),
+    ),
+    gauge("coretwin_core_capacity_left", "The rest of it.", |_, snapshot, out| {
+        capacity(snapshot, out, |used| Span {
+            value: 1.0 - used.value,
+            low: 1.0 - used.high,
+            high: 1.0 - used.low,
+        });
+    }),
+    gauge(
+        "coretwin_cgroup_core_capacity_used",
+        "Whole cores that a cgroup used, last window.",
+        |totals, _, out| {
+            for (path, group) in &totals.cgroups {
+                bounds(out, &[("cgroup", path)], &group.cores_used);
+            }
+        },
+    ),
     gauge("coretwin_clash_cores", "Cores that share while others idle.", |_, snapshot, out| {
         out.add(&[], snapshot.machine.clash_cores.value);
     }),
@@ -148,8 +169,20 @@ pub const METRICS: &[Metric] = &[
 ];
 
 fn range(out: &mut Samples, span: &Span) {
+    bounds(out, &[], span);
+}
+
+fn bounds(out: &mut Samples, labels: &[(&str, &str)], span: &Span) {
     for (bound, value) in [("value", span.value), ("low", span.low), ("high", span.high)] {
-        out.add(&[("bound", bound)], value);
+        let labels: Vec<_> = labels.iter().copied().chain([("bound", bound)]).collect();
+        out.add(&labels, value);
+    }
+}
+
+fn capacity(snapshot: &Snapshot, out: &mut Samples, of: fn(Span) -> Span) {
+    for core in &snapshot.cores {
+        let (cpus, package) = (core.cpus.to_string(), core.package.to_string());
+        bounds(out, &[("cpus", &cpus), ("package", &package)], &of(core.capacity_share));
     }
 }
 

@@ -78,6 +78,37 @@ fn counters_add_windows_up_and_conserve_time() {
 }
 
 #[test]
+fn capacity_of_cores_and_cgroups_is_of_the_last_window_alone() {
+    let mut window = made(8);
+    window.elapsed_s = 2.0;
+    window.cores.truncate(1);
+    window.cores[0].capacity_share = Span { value: 0.75, low: 0.5, high: 0.875 };
+    let capacity_s = Span { value: 3.0, low: 2.0, high: 4.0 };
+    let worth = Worth { capacity_s, ..Worth::default() };
+    window.cgroups = vec![Cgroup { worth, ..group("/web") }];
+    let (_, text) = exported(&[window.clone(), window.clone()]);
+    let has = |text: &str, line: &str| assert!(text.contains(line), "{line} not in {text}");
+    let core = format!("cpus=\"{}\",package=\"{}\"", window.cores[0].cpus, window.cores[0].package);
+    for (name, bound, value) in [
+        ("used", "low", "0.5"),
+        ("used", "value", "0.75"),
+        ("left", "low", "0.125"),
+        ("left", "high", "0.5"),
+    ] {
+        let line = format!("coretwin_core_capacity_{name}{{{core},bound=\"{bound}\"}} {value}\n");
+        has(&text, &line);
+    }
+    let used = |bound: &str, value: &str| {
+        format!("coretwin_cgroup_core_capacity_used{{cgroup=\"/web\",bound=\"{bound}\"}} {value}\n")
+    };
+    has(&text, &used("value", "1.5"));
+    has(&text, &used("high", "2"));
+    // What did not run in the last window used nothing.
+    let idle = Snapshot { cgroups: Vec::new(), ..window.clone() };
+    has(&exported(&[window, idle]).1, &used("value", "0"));
+}
+
+#[test]
 fn cgroups_that_come_and_go_do_not_grow_it() {
     let mut totals = Totals::default();
     let mut window = made(8);

@@ -2,7 +2,7 @@
 //! forgotten, and of cgroups so many are kept that their number does not grow for ever.
 
 use crate::snapshot::Snapshot;
-use coretwin_base::account::Worth;
+use coretwin_base::account::{Span, Worth};
 use std::collections::BTreeMap;
 
 /// Under which name tasks are counted whose cgroup is not known.
@@ -36,6 +36,8 @@ pub struct Totals {
 #[derive(Debug, Default, Clone)]
 pub struct Group {
     pub worth: Worth,
+    /// Whole cores that it used in the last window.
+    pub cores_used: Span,
     last_s: f64,
 }
 
@@ -52,10 +54,16 @@ impl Totals {
         self.capacity_s += machine.capacity_share.value * f64::from(machine.cores) * elapsed_s;
         self.clash_s += machine.clash_cores.value * elapsed_s;
         self.add_cores(snapshot);
+        for group in self.cgroups.values_mut() {
+            group.cores_used = Span::default();
+        }
         for group in &snapshot.cgroups {
             let path = self.kept(group.path.as_deref().unwrap_or(NOT_KNOWN));
             let kept = self.cgroups.entry(path).or_default();
             kept.worth.include(&group.worth);
+            let Span { value, low, high } = group.worth.capacity_s;
+            let [value, low, high] = [value, low, high].map(|seconds| seconds / elapsed_s);
+            kept.cores_used = kept.cores_used.plus(Span { value, low, high });
             kept.last_s = self.elapsed_s;
         }
     }

@@ -1,5 +1,7 @@
 //! What the experiment came to: what a CPU second was worth in each condition.
 
+pub use super::estimate::Estimate;
+use super::pairs::Pairs;
 use super::{Pair, Place};
 use crate::machine::cpu_set::{CpuId, CpuSet};
 use crate::machine::topology::Trust;
@@ -7,14 +9,6 @@ use crate::origin::Origin;
 use crate::study::summary::StoppedBecause;
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
-
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Estimate {
-    pub value: f64,
-    /// Lower end of the interval; `None` for a single block.
-    pub low: Option<f64>,
-    pub high: Option<f64>,
-}
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConditionResult {
@@ -72,6 +66,9 @@ pub struct CputimeSummary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub too_busy: Option<String>,
     pub warnings: Vec<Warning>,
+    /// Of several commands beside each other.
+    #[serde(flatten)]
+    pub pairs: Option<Pairs>,
 }
 
 /// What a busy sibling does to a CPU second, both ways (slowdown `r`, yield `s`).

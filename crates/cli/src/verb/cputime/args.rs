@@ -2,7 +2,9 @@
 
 use crate::exit::usage;
 use crate::options::{Limit, drawn_seed, limit};
+use crate::verb::study::variants;
 use anyhow::Result;
+use coretwin_base::account::cputime::pairs::{COMMANDS_MAX, Objective, WithCommand};
 use coretwin_base::account::cputime::{Spinner, SpinnerKind};
 use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_base::study::plan::DISTURBED_SHARE_MAX;
@@ -24,6 +26,10 @@ and shared caches); and each spinner alone. Both sides are measured.
 Spinners: interpreted (the note's loop, by perl or python3), native, pause, chase, stream, or a \
 command of yours, which runs until it is killed; the lines it prints are its progress.
 
+--with A,B,C asks instead who may share a core: each command is measured alone and beside each other \
+one, which is started again until the first has ended. The placement is the best of all, beside what \
+random pairs and the order as typed cost. Give --with once for each command to have commas in them.
+
 Examples:
   coretwin cputime                                gzip -9, within five minutes
   coretwin cputime --budget 1m                    within one, with wider intervals
@@ -32,6 +38,8 @@ Examples:
   coretwin cputime --spinner stream --spinners 1 -- ./mywork      beside one that streams memory
   coretwin cputime --spinner './load --loop' -- ./mywork          beside a load of your own
   coretwin cputime --pair 0,1                     where the machine shows no siblings
+  coretwin cputime --with ./a,./b,./c,./d         each beside each; which should share cores
+  coretwin cputime --with db='./db --scan' --with web=./web --with './zip {1,2}' --least worst
   coretwin cputime --json | jq '.conditions[] | [.name, .slowdown]'")]
 pub(crate) struct Args {
     /// The work, after `--` (default: gzip -9 over text from a seed, about a second of it)
@@ -44,6 +52,17 @@ pub(crate) struct Args {
     /// What spins: interpreted, native, pause, chase, stream, or a shell line of your own
     #[arg(long, default_value = "interpreted", value_name = "KIND|CMD")]
     spinner: String,
+    /// Commands, each beside each other one, and which of them should share cores
+    #[arg(long, value_name = "[NAME=]CMD,...", value_parser = some_text,
+        conflicts_with_all = ["command", "spinners", "spinner"])]
+    pub(crate) with: Vec<String>,
+    /// What a placement makes least: the sum of all slowdowns, or the worst of them
+    #[arg(long, value_name = "WHAT", default_value_t = Objective::Sum, requires = "with",
+        value_parser = objective)]
+    pub(crate) least: Objective,
+    /// Cores to place them on (default: as few as hold them, two a core)
+    #[arg(long, requires = "with", value_parser = cores)]
+    pub(crate) cores: Option<usize>,
     /// The work's CPU and the neighbour's (default: the first two siblings)
     #[arg(long, value_name = "A,B", value_parser = pair::parse)]
     pub(crate) pair: Option<(CpuId, CpuId)>,
@@ -78,8 +97,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub(crate) out: Option<PathBuf>,
     /// Go on with the experiment in this folder, by its own plan
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["command", "spinners", "spinner", "pair",
-        "repeat", "budget", "blocks", "timeout", "steal_limit", "others_limit", "seed"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["command", "spinners", "spinner", "with",
+        "least", "cores", "pair", "repeat", "budget", "blocks", "timeout", "steal_limit", "others_limit", "seed"])]
     pub(crate) resume: Option<PathBuf>,
     /// Print all of it, not the answer in seven lines
     #[arg(long, conflicts_with = "json")]
@@ -115,6 +134,31 @@ impl Args {
         })
     }
 
+    /// The commands that are put beside each other; none if that is not asked.
+    pub(crate) fn commands(&self) -> Result<Vec<WithCommand>> {
+        let lines: Vec<&str> = match &self.with[..] {
+            [] => return Ok(Vec::new()),
+            [one] => one.split(',').collect(),
+            several => several.iter().map(String::as_str).collect(),
+        };
+        if !(2..=COMMANDS_MAX).contains(&lines.len()) {
+            return Err(usage(format!(
+                "--with needs 2 to {COMMANDS_MAX} commands, and {} named; write them like ./a,./b,./c",
+                match lines.len() {
+                    1 => "1 is".to_owned(),
+                    count => format!("{count} are"),
+                }
+            )));
+        }
+        let typed = lines.iter().map(|line| variants::typed(line.trim()));
+        let typed =
+            typed.collect::<Result<Vec<_>, _>>().map_err(|why| usage(format!("--with: {why}")))?;
+        let found = variants::resolve(&typed, None, &mut Vec::new())?;
+        let command =
+            |it: coretwin_base::study::plan::Variant| WithCommand { name: it.name, argv: it.argv };
+        Ok(found.into_iter().map(command).collect())
+    }
+
     pub(crate) fn seed(&self) -> Result<u64> {
         self.seed.map_or_else(drawn_seed, Ok)
     }
@@ -124,6 +168,25 @@ fn spinner_count(text: &str) -> Result<u32, String> {
     text.parse().ok().filter(|count| *count <= SPINNERS_MAX).ok_or_else(|| {
         format!("'{text}' is not a number from 0 to {SPINNERS_MAX}; write the list like 0,1,2,4")
     })
+}
+
+fn some_text(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("it names no command; write it like ./a,./b,./c".to_owned()),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+fn objective(text: &str) -> Result<Objective, String> {
+    text.parse().map_err(|_| {
+        let names = Objective::ALL.map(|objective| objective.to_string());
+        suggest::unknown("objective", text, &names.each_ref().map(String::as_str))
+    })
+}
+
+fn cores(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|cores| (1..=COMMANDS_MAX).contains(cores));
+    number.ok_or_else(|| format!("'{text}' is not a number from 1 to {COMMANDS_MAX}"))
 }
 
 /// Whether a text can be a shell line: more than a word, or a program that is there.

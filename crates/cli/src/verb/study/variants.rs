@@ -16,7 +16,7 @@ pub(crate) struct Typed {
     line: String,
 }
 
-pub(super) fn typed(text: &str) -> Result<Typed, String> {
+pub(crate) fn typed(text: &str) -> Result<Typed, String> {
     let is_name = |name: &str| {
         !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.+".contains(c))
     };
@@ -85,7 +85,7 @@ fn scanned(min: &str, max: &str, step: &str) -> Result<Vec<String>, String> {
 
 /// The commands to compare. One alone is compared with itself at every combination of the parameters'
 /// values, which are used up by that.
-pub(super) fn resolve(
+pub(crate) fn resolve(
     typed: &[Typed],
     shell: Option<&str>,
     parameters: &mut Vec<(String, Vec<String>)>,
