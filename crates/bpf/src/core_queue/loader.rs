@@ -418,8 +418,8 @@ mod tests {
     fn a_studys_program_counts_nothing() {
         let places = Places { places: Vec::new(), cores: Vec::new() };
         let trial = |silent| Trial { silent, ..Trial::default() };
-        // Behind four times, four numbers, six switches and `stuck`.
-        let own = |silent| options_image(&Options::default(), &trial(silent), &places)[55];
+        // Behind four times, four numbers, seven switches and `stuck`.
+        let own = |silent| options_image(&Options::default(), &trial(silent), &places)[56];
         assert_eq!((own(false), own(true)), (1, 0));
         // Behind the parameters, three numbers and `stuck`.
         let options = Options::of(PROGRAMS[1].policy());
