@@ -73,10 +73,22 @@ const WORKERS: ParamSpec = ParamSpec::int(
     "threads that serve requests; 0: one for each CPU of the server",
 );
 
-/// Those of an open loop come first.
-const PARAMS: &[ParamSpec] = &[
+const OPEN: &[ParamSpec] = &[
     ARRIVALS,
+    CONNECTIONS,
+    KEYS,
+    MEMORY_KIB,
+    MIX,
     RATE,
+    SECONDS,
+    SEED,
+    SERVER,
+    SERVICE_US,
+    VALUE_BYTES,
+    WARMUP,
+    WORKERS,
+];
+const CLOSED: &[ParamSpec] = &[
     CONNECTIONS,
     KEYS,
     MEMORY_KIB,
@@ -126,7 +138,7 @@ impl Workload for Service {
             source: "Coretwin; open-loop load as in wrk2, Treadmill and Lancet",
             unit: if self.open { "µs" } else { "requests/s" },
             better: if self.open { Better::Lower } else { Better::Higher },
-            params: if self.open { PARAMS } else { &PARAMS[2..] },
+            params: if self.open { OPEN } else { CLOSED },
             roles: &["server", "generator"],
             analysis: "A sibling gives a service more servers, and each of them is slower while the \
                        other is busy. At a low rate latency shows the slower core alone; near \
