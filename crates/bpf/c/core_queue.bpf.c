@@ -62,7 +62,7 @@ void on_enqueue(u64 *context)
 	bool again = HAS_FLAG(flags, SCX_ENQ_REENQ), stopped, asked, unplaced;
 
 	/* One that a better class pushed out would come back again and again: the kernel ends that after a while. */
-	if (!task || !may_kick() || ((p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1 && !again)) {
+	if (!task || !may_kick() || (is_of_cpu(p) && !again)) {
 		count(p, PAST_QUEUES);
 		insert(p, DSQ_LOCAL, options.slice_ns, flags);
 		return;
@@ -123,24 +123,6 @@ void on_dispatch(u64 *context)
 	}
 }
 
-/* Counts by how far a task moves to run. */
-static void count_move(struct task_struct *p, struct task *task, u32 cpu)
-{
-	u32 from = task->ran_on;
-
-	task->ran_on = cpu;
-	if (from == NONE)
-		count(p, RAN_FIRST);
-	else if (from == cpu)
-		count(p, RAN_SAME_CPU);
-	else if (core_number(from) == core_number(cpu))
-		count(p, RAN_SAME_CORE);
-	else if (places[from & (CPUS_MAX - 1)].package == places[cpu & (CPUS_MAX - 1)].package)
-		count(p, RAN_OTHER_CORE);
-	else
-		count(p, RAN_OTHER_PACKAGE);
-}
-
 SEC("struct_ops/running")
 void on_running(u64 *context)
 {
@@ -153,13 +135,7 @@ void on_running(u64 *context)
 
 	if (!task)
 		return;
-	if (task->waits_ns) {
-		count(p, WAITS);
-		add(p, WAITED_NS, since(now, task->waits_ns));
-		at_least(p, WAITED_LONGEST_NS, since(now, task->waits_ns));
-		task->waits_ns = 0;
-	}
-	count_move(p, task, cpu);
+	count_run(p, task, cpu, now);
 	if (here->how)
 		count(p, here->how);
 	here->how = 0;
@@ -241,19 +217,6 @@ void on_tick(u64 *context)
 		ask(core, cpu);
 }
 
-/* A better class takes the CPU: what was meant for it goes to the queue, where others see it. */
-SEC("struct_ops/cpu_release")
-void on_cpu_release(u64 *context)
-{
-	struct cpu *here = cpu_of(context[0]);
-
-	if (!scx_bpf_reenqueue_local)
-		return;
-	here->nested = 1;
-	add_once(PUSHED_OUT, scx_bpf_reenqueue_local());
-	here->nested = 0;
-}
-
 SEC("struct_ops.s/init_task")
 s32 on_init_task(u64 *context)
 {
@@ -292,42 +255,12 @@ void on_enable(u64 *context)
 	}
 }
 
-SEC("struct_ops/cpu_online")
-void on_cpu_online(u64 *context)
-{
-	u32 cpu = context[0];
-	static char why[] = "CPU %d came online, whose siblings were not known";
-	unsigned long long words[] = { cpu };
-
-	if (places[cpu & (CPUS_MAX - 1)].unknown) {
-		scx_bpf_exit_bstr(EXIT_RESTART, why, words, sizeof(words));
-		return;
-	}
-	cpu_of(cpu)->online = true;
-	__sync_fetch_and_add(&core_of(core_number(cpu))->online, 1);
-}
-
-/* What waits for a CPU that goes waits in its own queue of the kernel's, which is emptied as CPUs go. */
-static void evacuate(u64 queue, u32 cpu)
-{
-	struct bpf_iter_scx_dsq it;
-	struct task_struct *p;
-
-	bpf_iter_scx_dsq_new(&it, queue, 0);
-	while ((p = bpf_iter_scx_dsq_next(&it))) {
-		if (scx_bpf_task_cpu(p) == (s32)cpu && move_from(&it, p, DSQ_LOCAL_ON | cpu))
-			count(p, EVACUATED);
-	}
-	bpf_iter_scx_dsq_destroy(&it);
-}
-
 SEC("struct_ops/cpu_offline")
 void on_cpu_offline(u64 *context)
 {
 	u32 cpu = context[0];
 
-	cpu_of(cpu)->online = false;
-	__sync_fetch_and_sub(&core_of(core_number(cpu))->online, 1);
+	goes_offline(cpu);
 	evacuate(core_number(cpu), cpu);
 	evacuate(QUEUE_OF_CPU + cpu, cpu);
 }
@@ -335,17 +268,10 @@ void on_cpu_offline(u64 *context)
 SEC("struct_ops.s/init")
 s32 on_init(u64 *context)
 {
-	const struct cpumask *online = scx_bpf_get_online_cpumask();
 	s32 error = 0;
 
 	(void)context;
-	FOR_EACH(cpu, options.cpus) {
-		if (bpf_cpumask_test_cpu(cpu, online)) {
-			cpu_of(cpu)->online = true;
-			__sync_fetch_and_add(&core_of(core_number(cpu))->online, 1);
-		}
-	}
-	scx_bpf_put_cpumask(online);
+	learn_online();
 	FOR_EACH(core, options.cores) {
 		/* Far from 0, so that a slice before it is not before all time. */
 		core_of(core)->now = 1ull << 40;
@@ -356,17 +282,6 @@ s32 on_init(u64 *context)
 		error = error ?: scx_bpf_create_dsq(QUEUE_OF_CPU + cpu, -1);
 	}
 	return error;
-}
-
-SEC("struct_ops/exit")
-void on_exit(u64 *context)
-{
-	struct scx_exit_info *info = (void *)context[0];
-
-	bpf_probe_read_kernel_str(end.reason, sizeof(end.reason), info->reason);
-	bpf_probe_read_kernel_str(end.message, sizeof(end.message), info->msg);
-	end.code = info->exit_code;
-	end.kind = info->kind;
 }
 
 SEC(".struct_ops.link")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What core_queue.bpf.c and its loader (crates/bpf/src/core_queue) share: options, topology, counters, how it
- * ended. The loader reads and writes these by position, so that a change here is one there.
+ * What core_queue.bpf.c and its loader (crates/bpf/src/scheduler) share besides live.h: options, decisions, counters.
+ * The loader reads and writes these by position, so that a change here is one there.
  */
 #ifndef CORETWIN_CORE_QUEUE_H
 #define CORETWIN_CORE_QUEUE_H
@@ -9,10 +9,6 @@
 #include "kernel.h"
 #include "core_queue_decide.h"
 
-/* The most CPUs, a power of two; and CPUs of one core. */
-#define CPUS_MAX 1024
-#define THREADS_MAX 8
-#define NONE 0xffffffffu
 /* Queues of cores have the core's number, those of CPUs begin here. */
 #define QUEUE_OF_CPU 0x10000ull
 #define NO_QUEUE (~0ull)
@@ -41,23 +37,6 @@ struct options {
 	u8 counts;
 	u8 tells;
 	u8 unused[6];
-};
-
-/* Where a CPU is. Of one that is unknown the core is only a number that no other has. */
-struct place {
-	u32 core;
-	u32 package;
-	/* A number of our own for the last-level cache. */
-	u32 cache;
-	u32 unknown;
-};
-
-/* Why the kernel ended it; the kind is 0 while it runs. */
-struct end {
-	u64 kind;
-	s64 code;
-	char reason[128];
-	char message[1024];
 };
 
 /* A decision of core_queue_decide.h: a letter, what it was taken from, what it was. */
@@ -110,10 +89,6 @@ enum counter {
 	PUSHED_OUT,
 	EVACUATED,
 	COUNTERS
-};
-
-struct counters {
-	u64 values[COUNTERS];
 };
 
 #endif

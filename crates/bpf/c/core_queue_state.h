@@ -4,12 +4,6 @@
 #define CORETWIN_CORE_QUEUE_STATE_H
 
 #include "core_queue.h"
-#include "sched_ext.h"
-
-const volatile struct options options SEC(".rodata.options") = {};
-const volatile struct place places[CPUS_MAX] SEC(".rodata.places") = {};
-/* The CPUs of each core. */
-const volatile u32 members[CPUS_MAX][THREADS_MAX] SEC(".rodata.members") = {};
 
 /* A CPU, written by itself alone but for `asked` and the clock of its queue. */
 struct cpu {
@@ -89,113 +83,10 @@ struct task {
 	s64 lag;
 };
 
-static struct cpu cpus[CPUS_MAX];
-struct core cores[CPUS_MAX] SEC(".bss.cores") = {};
+#include "live.h"
+
 /* Cores that run several tasks; cores on which tasks may wait. */
 static u32 crowded, may_waits;
-/* What a program of BPF adds to migration_disabled of the task it interrupts. */
-static u32 own_disabling = 1;
-
-struct end end SEC(".bss.end") = {};
-
-struct {
-	MAP_NUMBER(type, MAP_ARRAY_PER_CPU);
-	MAP_NUMBER(max_entries, 1);
-	MAP_TYPE(key, u32);
-	MAP_TYPE(value, struct counters);
-} counters SEC(".maps");
-
-struct {
-	MAP_NUMBER(type, MAP_TASK_STORAGE);
-	MAP_NUMBER(map_flags, 1); /* BPF_F_NO_PREALLOC */
-	MAP_TYPE(key, int);
-	MAP_TYPE(value, struct task);
-} tasks SEC(".maps");
-
-/* The counters of this CPU; none for a task that is not to be counted. */
-static always_inline u64 *counter_for(struct task_struct *p, u32 counter)
-{
-	u32 zero = 0;
-	struct counters *own;
-
-	if (!options.counts || (options.watch && (u32)p->tgid != options.watch))
-		return NULL;
-	own = bpf_map_lookup_elem(&counters, &zero);
-	return own && counter < COUNTERS ? &own->values[counter] : NULL;
-}
-
-static always_inline void add(struct task_struct *p, u32 counter, u64 amount)
-{
-	u64 *value = counter_for(p, counter);
-
-	if (value)
-		*value += amount;
-}
-
-static always_inline void count(struct task_struct *p, u32 counter)
-{
-	add(p, counter, 1);
-}
-
-static always_inline void at_least(struct task_struct *p, u32 counter, u64 amount)
-{
-	u64 *value = counter_for(p, counter);
-
-	if (value && *value < amount)
-		*value = amount;
-}
-
-/* Counts what belongs to no task. */
-static always_inline void add_once(u32 counter, u64 amount)
-{
-	u32 zero = 0;
-	struct counters *own = options.counts ? bpf_map_lookup_elem(&counters, &zero) : NULL;
-
-	if (own && counter < COUNTERS)
-		own->values[counter] += amount;
-}
-
-static always_inline struct cpu *cpu_of(u32 cpu)
-{
-	return &cpus[cpu & (CPUS_MAX - 1)];
-}
-
-static always_inline u32 core_number(u32 cpu)
-{
-	return places[cpu & (CPUS_MAX - 1)].core & (CPUS_MAX - 1);
-}
-
-static always_inline struct core *core_of(u32 core)
-{
-	return &cores[core & (CPUS_MAX - 1)];
-}
-
-/* A CPU of a core by its place in it; none if there are not so many. */
-static always_inline u32 member(u32 core, u32 index)
-{
-	return members[core & (CPUS_MAX - 1)][index & (THREADS_MAX - 1)];
-}
-
-static always_inline struct task *task_of(struct task_struct *p)
-{
-	return bpf_task_storage_get(&tasks, p, NULL, 0);
-}
-
-static always_inline bool allowed(struct task_struct *p, u32 cpu)
-{
-	return bpf_cpumask_test_cpu(cpu, p->cpus_ptr);
-}
-
-static always_inline bool before(u64 a, u64 b)
-{
-	return (s64)(a - b) < 0;
-}
-
-/* Clocks of two CPUs may differ by a little. */
-static always_inline u64 since(u64 now, u64 then)
-{
-	return before(then, now) ? now - then : 0;
-}
 
 /* CPU time by weight: 100 is that of nice 0. */
 static always_inline u64 by_weight(u64 ns, u32 weight)
@@ -384,21 +275,6 @@ static bool may_wait(u32 core)
 	return false;
 }
 
-/* Whether a task may not leave its CPU for now, whatever its mask says. */
-static bool is_held(struct task_struct *p)
-{
-	struct task_struct *current;
-	u32 programs;
-
-	if (!p->migration_disabled)
-		return false;
-	current = bpf_get_current_task_btf();
-	programs = 1 + cpu_of(bpf_get_smp_processor_id())->nested;
-	if (current->migration_disabled < own_disabling)
-		own_disabling = current->migration_disabled;
-	return p->migration_disabled > (p->pid == current->pid ? own_disabling * programs : 0);
-}
-
 /* Whether every CPU of a core may run a task. */
 static bool fits(struct task_struct *p, u32 core)
 {
@@ -421,21 +297,6 @@ static bool fits(struct task_struct *p, u32 core)
 static bool is_bound(struct task_struct *p, u32 cpu)
 {
 	return !options.pickup || !fits(p, core_number(cpu)) || is_held(p);
-}
-
-/*
- * A CPU that goes offline must kick no other: the kick could stay with it, and the kernel would wait for it
- * for ever when the scheduler is unloaded (irq_work_sync in free_kick_syncs, seen with 7.3).
- */
-static bool may_kick(void)
-{
-	return cpu_of(bpf_get_smp_processor_id())->online;
-}
-
-static void kick(s32 cpu, u64 flags)
-{
-	if (may_kick())
-		scx_bpf_kick_cpu(cpu, flags);
 }
 
 #endif

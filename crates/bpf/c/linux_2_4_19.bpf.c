@@ -14,7 +14,7 @@
  *
  * What it cannot keep of its original is a table in docs/method/article-schedulers.md.
  */
-#include "kernel.h"
+#include "article.h"
 #include "linux_2_4_19_decide.h"
 
 /* In the order of the loader's table. */
@@ -51,8 +51,6 @@ enum counter {
 	EVACUATED,
 	COUNTERS
 };
-
-#include "live.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -112,38 +110,15 @@ struct cpu {
 	u8 nested;
 } __attribute__((aligned(64)));
 
-static struct cpu cpus[CPUS_MAX];
+#include "live.h"
+
 /* Renewals so far, and the ends of the list. */
 static u64 epoch;
 static u64 head = 1ull << 62, tail = (1ull << 62) + 1;
 
-struct {
-	MAP_NUMBER(type, MAP_TASK_STORAGE);
-	MAP_NUMBER(map_flags, 1); /* BPF_F_NO_PREALLOC */
-	MAP_TYPE(key, int);
-	MAP_TYPE(value, struct task);
-} tasks SEC(".maps");
-
-static always_inline struct task *task_of(struct task_struct *p)
+static always_inline s64 nice_of(struct task_struct *p)
 {
-	return bpf_task_storage_get(&tasks, p, NULL, 0);
-}
-
-static always_inline struct cpu *cpu_of(u32 cpu)
-{
-	return &cpus[cpu & (CPUS_MAX - 1)];
-}
-
-/* A CPU that goes offline must kick no other: see core_queue_state.h. */
-static bool may_kick(void)
-{
-	return cpu_of(bpf_get_smp_processor_id())->online;
-}
-
-static void kick(u32 cpu, u64 flags)
-{
-	if (may_kick())
-		scx_bpf_kick_cpu(cpu, flags);
+	return p->static_prio - 120;
 }
 
 /* Takes notice of the epochs that have ended. */
@@ -318,7 +293,7 @@ static enum walked walk(u32 cpu, struct task_struct *previous)
 			break;
 		}
 		if (!allowed(p, cpu) || !(task = task_of(p)) ||
-		    (is_held(p, 1 + here->nested) && scx_bpf_task_cpu(p) != (s32)cpu))
+		    (is_held(p) && scx_bpf_task_cpu(p) != (s32)cpu))
 			continue;
 		good = goodness(p, task, cpu, here->memory);
 		if (since(now, task->waits_ns) >= OVERDUE_NS)
@@ -340,7 +315,7 @@ static enum walked walk(u32 cpu, struct task_struct *previous)
 		add_once(OVERDUE, 1);
 	bpf_iter_scx_dsq_destroy(&it);
 	add_once(LOOKED, here->looked);
-	at_least(LOOKED_MOST, here->looked);
+	raise_to(counter_here(LOOKED_MOST), here->looked);
 	return how;
 }
 
@@ -394,24 +369,6 @@ static void show(struct cpu *here, struct task_struct *p, struct task *task)
 	here->yielded = task->yielded;
 }
 
-/* Counts by how far a task moves to run. */
-static void count_move(struct task_struct *p, struct task *task, u32 cpu)
-{
-	u32 from = task->ran_on;
-
-	task->ran_on = cpu;
-	if (from == NONE)
-		count(p, RAN_FIRST);
-	else if (from == cpu)
-		count(p, RAN_SAME_CPU);
-	else if (core_number(from) == core_number(cpu))
-		count(p, RAN_SAME_CORE);
-	else if (places[from & (CPUS_MAX - 1)].package == places[cpu & (CPUS_MAX - 1)].package)
-		count(p, RAN_OTHER_CORE);
-	else
-		count(p, RAN_OTHER_PACKAGE);
-}
-
 SEC("struct_ops/running")
 void on_running(u64 *context)
 {
@@ -423,14 +380,8 @@ void on_running(u64 *context)
 
 	if (!task)
 		return;
-	if (task->waits_ns && is_watched(p)) {
-		add_once(WAITS, 1);
-		add_once(WAITED_NS, since(now, task->waits_ns));
-		at_least(WAITED_LONGEST_NS, since(now, task->waits_ns));
-	}
-	task->waits_ns = 0;
 	task->stopped = false;
-	count_move(p, task, cpu);
+	count_run(p, task, cpu, now);
 	learn_memory(p, task);
 	/* A thread of the kernel runs in the memory of the task before. */
 	if (task->memory)
@@ -502,19 +453,6 @@ bool on_yield(u64 *context)
 	return false;
 }
 
-/* A better class takes the CPU: what was meant for it goes to the list, where others see it. */
-SEC("struct_ops/cpu_release")
-void on_cpu_release(u64 *context)
-{
-	struct cpu *here = cpu_of(context[0]);
-
-	if (!scx_bpf_reenqueue_local)
-		return;
-	here->nested = 1;
-	add_once(PUSHED_OUT, scx_bpf_reenqueue_local());
-	here->nested = 0;
-}
-
 SEC("struct_ops.s/init_task")
 s32 on_init_task(u64 *context)
 {
@@ -555,47 +493,21 @@ void on_exit_task(u64 *context)
 	task->counter = 0;
 }
 
-SEC("struct_ops/cpu_online")
-void on_cpu_online(u64 *context)
-{
-	u32 cpu = context[0];
-
-	if (is_unknown(cpu))
-		return;
-	cpu_of(cpu)->online = true;
-	__sync_fetch_and_add(&core_of(core_number(cpu))->online, 1);
-}
-
 SEC("struct_ops/cpu_offline")
 void on_cpu_offline(u64 *context)
 {
 	u32 cpu = context[0];
 
-	cpu_of(cpu)->online = false;
-	__sync_fetch_and_sub(&core_of(core_number(cpu))->online, 1);
-	add_once(EVACUATED, evacuate(LIST, cpu));
+	goes_offline(cpu);
+	evacuate(LIST, cpu);
 }
 
 SEC("struct_ops.s/init")
 s32 on_init(u64 *context)
 {
-	const struct cpumask *online = scx_bpf_get_online_cpumask();
-
 	(void)context;
-	FOR_EACH(cpu, options.cpus) {
-		if (bpf_cpumask_test_cpu(cpu, online)) {
-			cpu_of(cpu)->online = true;
-			__sync_fetch_and_add(&core_of(core_number(cpu))->online, 1);
-		}
-	}
-	scx_bpf_put_cpumask(online);
+	learn_online();
 	return scx_bpf_create_dsq(LIST, -1);
-}
-
-SEC("struct_ops/exit")
-void on_exit(u64 *context)
-{
-	tell_end((void *)context[0]);
 }
 
 SEC(".struct_ops.link")

@@ -1,8 +1,8 @@
 //! Programs that run in the kernel, and their loaders. The C is in `c/`, GPL-2.0-only; `build.rs`
 //! compiles it into objects that are embedded here.
 //!
-//! * [`core_queue`]: the scheduler with one queue for each physical core, and the loader of all schedulers.
 //! * [`programs`]: every scheduler that can be loaded, with what it counts.
+//! * [`scheduler`]: the loader of all of them, and what they tell while they are in charge.
 //! * [`overlap`]: whose run time passed beside how many busy siblings, to the nanosecond.
 //!
 //! Invariants:
@@ -12,7 +12,6 @@
 //!   goes with the process, however that ends;
 //! * a kernel that cannot run a program is told apart from one that may not ([`Error`]).
 
-pub mod core_queue;
 #[cfg(feature = "bpf")]
 pub mod empty;
 mod error;
@@ -20,5 +19,6 @@ mod error;
 mod object;
 pub mod overlap;
 pub mod programs;
+pub mod scheduler;
 
 pub use error::Error;

@@ -4,7 +4,7 @@
 use coretwin_base::random::Stream;
 use coretwin_base::simulation::core_queue::decide;
 use coretwin_base::simulation::linux_2_4_19;
-use coretwin_bpf::core_queue::Decision;
+use coretwin_bpf::scheduler::Decision;
 use std::fmt::Write;
 use std::io::Write as _;
 use std::path::Path;

@@ -356,8 +356,8 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "placement-judged-on-its-own-blocks", file: "crates/stats/src/cputime/pairs.rs",
-        find: "filter(|(at, _)| *at != left_out)",
-        put: "filter(|(at, _)| *at != left_out || true)",
+        find: "blocks[..at].iter()",
+        put: "blocks.iter()",
         suite: PAIRS, test: "where_all_are_alike_no_gain_is_claimed",
     },
     Fault {

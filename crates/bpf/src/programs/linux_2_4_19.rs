@@ -1,7 +1,7 @@
 //! What `linux-2.4.19` counts, in the order of `enum counter` in `c/linux_2_4_19.bpf.c`.
 
-use crate::core_queue::Counter;
-use crate::core_queue::counters::{largest, sum};
+use crate::scheduler::Counter;
+use crate::scheduler::counters::{largest, sum};
 
 pub(super) const COUNTERS: &[Counter] = &[
     sum("woke_last_idle", "woke or was displaced, and its last CPU was idle: that was told"),

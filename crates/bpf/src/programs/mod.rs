@@ -1,9 +1,10 @@
 //! Every scheduler that can be loaded, listed once: a policy of [`coretwin_base::simulation::live`] with its program
 //! and what that counts.
 
+mod core_queue;
 mod linux_2_4_19;
 
-use crate::core_queue::{COUNTERS, Counter};
+use crate::scheduler::Counter;
 use coretwin_base::simulation::live::{Options, POLICIES, Policy};
 
 /// A policy's program.
@@ -34,7 +35,7 @@ macro_rules! program {
 
 /// Every program, in the order of the policies.
 pub const PROGRAMS: &[Program] = &[
-    program!(core_queue, "core_queue", COUNTERS),
+    program!(core_queue, "core_queue", core_queue::COUNTERS),
     program!(linux_2_4_19, "linux_2_4_19", linux_2_4_19::COUNTERS),
 ];
 

@@ -10,8 +10,8 @@ use anyhow::{Context, Result};
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use coretwin_base::json_schema;
-use coretwin_bpf::core_queue::Kind;
 use coretwin_bpf::programs::PROGRAMS;
+use coretwin_bpf::scheduler::Kind;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 

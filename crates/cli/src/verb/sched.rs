@@ -12,7 +12,7 @@ use crate::exit::usage;
 use anyhow::Result;
 use coretwin_base::simulation::live::{Options, POLICIES, Policy};
 use coretwin_base::simulation::policy_parameter::Parameter;
-use coretwin_bpf::core_queue::Trial;
+use coretwin_bpf::scheduler::Trial;
 use coretwin_host::root::Root;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -9,8 +9,8 @@ use coretwin_base::account::cputime::{Condition, Experiment, Relation};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::study::plan::Plan;
 
-/// A rule that is tried on a block it has not seen has to have seen two.
-const BLOCKS_MIN: usize = 3;
+/// Blocks that a placement has to have seen before it is tried on the next.
+const SEEN_MIN: usize = 2;
 
 type Matrix = Vec<Vec<f64>>;
 
@@ -110,28 +110,29 @@ impl View<'_> {
         })
     }
 
-    /// Each block is left out once: what is chosen from the others, against a random placement, at
-    /// the costs of that block. Chosen and tried on the same blocks it would flatter itself.
+    /// What is chosen from the blocks before, against a random placement, at the costs of each block: its
+    /// errors are then uncorrelated (Dawid, *The prequential approach*, 1984). Chosen and tried on the same
+    /// blocks it would flatter itself; tried on each block but chosen from all others, which share what they
+    /// were chosen from, it claimed a gain in 13 % of studies of commands that are all alike, at a level of 2.5 %.
     fn gain(&self, plan: &Plan, cores: usize) -> Option<Estimate> {
         let of = |block: &Block<'_>| {
             self.matrix(|a, b| slowdown(self.experiment, self.condition(a, b)?, block))
         };
         let blocks: Vec<Matrix> = self.blocks.iter().filter_map(of).collect();
-        if blocks.len() < BLOCKS_MIN {
+        if blocks.len() <= SEEN_MIN {
             return None;
         }
         let objective = self.experiment.objective;
-        let tried = |(left_out, block): (usize, &Matrix)| {
-            let others = |a: usize, b: usize| {
-                let others = blocks.iter().enumerate().filter(|(at, _)| *at != left_out);
-                let logs = others.map(|(_, other)| libm::log(other[a][b])).sum::<f64>();
-                Some(libm::exp(logs / (blocks.len() - 1) as f64))
+        let tried = |at: usize| {
+            let before = |a: usize, b: usize| {
+                let logs = blocks[..at].iter().map(|block| libm::log(block[a][b]));
+                Some(libm::exp(logs.sum::<f64>() / at as f64))
             };
-            let chosen = Costs::new(&self.matrix(others)?, cores, objective)?.best();
-            let here = Costs::new(block, cores, objective)?;
+            let chosen = Costs::new(&self.matrix(before)?, cores, objective)?.best();
+            let here = Costs::new(&blocks[at], cores, objective)?;
             Some(here.random(plan.seed) / here.total(&chosen))
         };
-        estimate(blocks.iter().enumerate().map(tried))
+        estimate((SEEN_MIN..blocks.len()).map(tried))
     }
 }
 

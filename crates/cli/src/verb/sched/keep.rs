@@ -6,7 +6,7 @@ use crate::exit::{CELLS_FAILED, DONE};
 use crate::switching::OURSELVES;
 use crate::{out, signals};
 use anyhow::{Result, anyhow};
-use coretwin_bpf::core_queue::{CoreNow, End, Scheduler, Trial};
+use coretwin_bpf::scheduler::{CoreNow, End, Scheduler, Trial};
 use coretwin_host::lock;
 use coretwin_host::root::Root;
 use coretwin_host::sched_ext::keeper;

@@ -6,7 +6,7 @@ use crate::verb::simulate::sched::scenario_of;
 use crate::{host, out};
 use anyhow::{Result, anyhow};
 use coretwin_base::schema::SCHEMA;
-use coretwin_bpf::core_queue::{Decision, Scheduler, Statistics, Trial};
+use coretwin_bpf::scheduler::{Decision, Scheduler, Statistics, Trial};
 use coretwin_host::root::Root;
 use coretwin_lab::live_scenario::{self, LiveRun};
 use serde::Serialize;

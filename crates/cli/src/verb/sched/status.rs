@@ -6,7 +6,7 @@ use crate::{out, signals};
 use anyhow::{Context, Result};
 use coretwin_base::openmetrics::{Dialect, Exposition, Family};
 use coretwin_base::schema::SCHEMA;
-use coretwin_bpf::core_queue::Kind;
+use coretwin_bpf::scheduler::Kind;
 use coretwin_host::root::Root;
 use coretwin_host::sched_ext::State;
 use coretwin_host::sched_ext::record::{self, Core, Record};

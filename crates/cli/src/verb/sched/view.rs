@@ -2,8 +2,8 @@
 
 use crate::out;
 use anyhow::Result;
-use coretwin_bpf::core_queue::{Counter, Kind};
 use coretwin_bpf::programs::Program;
+use coretwin_bpf::scheduler::{Counter, Kind};
 use coretwin_host::sched_ext::record::Record;
 use std::time::Instant;
 

@@ -1,39 +1,10 @@
-//! What `core-queue` counts: one table, in the order of `enum counter` in `c/core_queue.h`.
+//! What `core-queue` counts, in the order of `enum counter` in `c/core_queue.h`. The first are decisions by reason:
+//! where tasks that wake go, how they are queued, who is told, what a CPU runs next; then the active balance, moves, waits.
 
-use serde::Serialize;
+use crate::scheduler::Counter;
+use crate::scheduler::counters::{largest, sum};
 
-/// How a value behaves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// Grows; values of CPUs are added.
-    Sum,
-    /// The largest so far.
-    Largest,
-}
-
-/// Something that is counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Counter {
-    /// Its name; a unit other than a number of times stands last.
-    pub name: &'static str,
-    /// What it is.
-    pub about: &'static str,
-    /// How it behaves.
-    pub kind: Kind,
-}
-
-pub(crate) const fn sum(name: &'static str, about: &'static str) -> Counter {
-    Counter { name, about, kind: Kind::Sum }
-}
-
-pub(crate) const fn largest(name: &'static str, about: &'static str) -> Counter {
-    Counter { name, about, kind: Kind::Largest }
-}
-
-/// Every counter. The first are decisions by reason: where tasks that wake go, how they are queued,
-/// who is told, what a CPU runs next; then the active balance, moves, waits.
-pub const COUNTERS: &[Counter] = &[
+pub(super) const COUNTERS: &[Counter] = &[
     sum("woke_last_idle", "woke on its last CPU, which was idle"),
     sum("woke_sibling", "woke on an idle sibling of its last CPU, which was busy"),
     sum("woke_idle_core", "woke or started on an idle core, before an idle sibling was looked for"),

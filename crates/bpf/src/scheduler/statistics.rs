@@ -72,8 +72,10 @@ fn by_name<S: Serializer>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::COUNTERS;
     use super::*;
+    use crate::programs::PROGRAMS;
+
+    const COUNTERS: &[Counter] = PROGRAMS[0].counters;
 
     #[test]
     fn sums_are_added_over_cpus_and_largest_values_are_not() {

@@ -1,9 +1,9 @@
-//! The scheduler `core-queue` on a live kernel: one queue for each physical core, by sched_ext. Its loader is that
-//! of every other scheduler, too ([`crate::programs`]).
+//! A scheduler on a live kernel, by sched_ext: its loader, and what it tells while it is in charge. The programs are in
+//! [`crate::programs`].
 //!
 //! ```text
 //! topology ─▶ places ─┐
-//! Options ────────────┴▶ loader ─▶ kernel (c/core_queue.bpf.c)
+//! Options ────────────┴▶ loader ─▶ kernel (c/*.bpf.c)
 //!                          Statistics ◀─┤
 //!                          End ◀────────┘
 //! ```
@@ -22,9 +22,8 @@ mod statistics;
 #[cfg(not(feature = "bpf"))]
 mod without;
 
-pub use coretwin_base::simulation::core_queue::{NAME, OPS_NAME};
 pub use coretwin_base::simulation::live::Options;
-pub use counters::{COUNTERS, Counter, Kind};
+pub use counters::{Counter, Kind};
 pub use decision::Decision;
 pub use end::End;
 #[cfg(feature = "bpf")]
