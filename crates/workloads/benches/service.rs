@@ -27,6 +27,8 @@ const HTTP_END: &[u8] = b"\r\n\r\n";
 const HTTP_ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 /// Between two rates that are tried.
 const STEP: f64 = 1.15;
+/// Tries of a rate before it is too high.
+const TRIES: u32 = 3;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let seconds = std::env::args().find_map(|arg| arg.strip_prefix("seconds=")?.parse().ok());
@@ -102,19 +104,22 @@ fn bind(cpu: usize) -> rustix::io::Result<()> {
     sched_setaffinity(None, &set)
 }
 
-/// The highest rate, in steps, of which all is answered and 99 % leave in time.
+/// The highest rate, in steps, of which all is answered and 99 % leave in time. One that is missed is tried
+/// again: on a shared machine somebody else's moment must not end the search.
 fn in_time(address: SocketAddr, how: (usize, bool), seconds: f64) -> Result<f64, Box<dyn Error>> {
-    let (mut best, mut rate_per_s) = (0.0, 20_000.0);
-    loop {
+    let (mut best, mut rate_per_s, mut missed) = (0.0, 20_000.0, 0);
+    while missed < TRIES {
         let pace = Pace::Open { pattern: Pattern::Poisson, rate_per_s };
         let told = run(address, pace, true, how, seconds)?.latency;
         let late_s = told.generator.map_or(0.0, |generator| generator.late_p99_s);
         if late_s > LATE_S || told.throughput_per_s < 0.98 * rate_per_s {
-            return Ok(best);
+            missed += 1;
+        } else {
+            (best, missed) = (told.throughput_per_s, 0);
+            rate_per_s *= STEP;
         }
-        best = told.throughput_per_s;
-        rate_per_s *= STEP;
     }
+    Ok(best)
 }
 
 fn run(
