@@ -288,12 +288,12 @@ const NONE: u32 = u32::MAX;
 const REASON_BYTES: usize = 128;
 const MESSAGE_BYTES: usize = 1024;
 
-// Options and places as the bytes that the program reads; the order is that of `c/core_queue.h` and `c/live.h`.
+// Options and places as the bytes that the program reads; the order is that of `c/live.h` and of the structs named.
 
-/// The most parameters of a policy, as in `c/live.h`.
+/// The most parameters of a policy, as in `c/article.h`.
 const VALUES_MAX: usize = 24;
 
-/// `struct options` of `c/live.h`: every parameter in the order of its table.
+/// `struct options` of `c/article.h`: every parameter in the order of its table.
 fn values_image(options: &Options, trial: &Trial, places: &Places) -> Vec<u8> {
     let mut values = [0; VALUES_MAX];
     for (value, (_, number)) in values.iter_mut().zip(options.iter()) {

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 #[cfg(feature = "bpf")]
 use std::collections::BTreeSet;
 
-/// As in `c/core_queue.h`.
+/// As in `c/live.h`.
 pub(super) const CPUS_MAX: usize = 1024;
-/// As in `c/core_queue.h`.
+/// As in `c/live.h`.
 pub(super) const THREADS_MAX: usize = 8;
 
 /// Cores and their CPUs.
