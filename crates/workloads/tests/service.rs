@@ -247,11 +247,15 @@ fn exact_s(mix: &str, rate: f64, service_us: f64, workers: usize, phases: [f64; 
     [all.iter().sum::<f64>() / all.len() as f64, all[all.len() * 99 / 100]]
 }
 
-/// The real server against the queue that it is; its overhead is what it takes longer at a low load.
+/// The real server against the queue that it is; its overhead, what it takes longer at a low load, is added. There
+/// is one connection, so that requests are answered in their order: among 32 they are not, which leaves the
+/// mean and lengthens the tail (M/D/1 at 0.7: p99 20 % above the exact one, and 10 % with one). A request takes
+/// 3 ms, since a virtual machine may be stopped by its host for some 5 ms once a second: at 1 ms a request
+/// that alone lengthened the tail of M/D/1 by 14 %.
 #[test]
-#[ignore = "takes four minutes on a quiet machine with two CPUs"]
+#[ignore = "takes twelve minutes on a quiet machine with two CPUs"]
 fn a_server_that_spins_known_times_is_the_queue_that_it_is() {
-    const SERVICE_US: f64 = 1000.0;
+    const SERVICE_US: f64 = 3000.0;
     let cpus = allowed_cpus();
     let Some(last) = cpus.iter().next_back().filter(|_| cpus.len() > 1) else {
         return left_out("a generator on a CPU of its own needs a second CPU");
@@ -265,10 +269,11 @@ fn a_server_that_spins_known_times_is_the_queue_that_it_is() {
         let seconds = 11_000.0 / rate;
         let text = format!(
             "service/latency:mix={mix},service_us={SERVICE_US},rate={rate},workers={workers},\
-             seconds={seconds},warmup=1,connections=32"
+             seconds={seconds},warmup=1,connections=1"
         );
         let on: CpuSet = cpus.iter().take(workers).collect();
-        let job = Job { cpus: on, spare_cpus: spare_cpus.clone(), ..workload(&text) };
+        let timeout_s = 2.0 * seconds;
+        let job = Job { cpus: on, spare_cpus: spare_cpus.clone(), timeout_s, ..workload(&text) };
         let outcome = succeed(&job);
         let told = latency(&outcome);
         let late = told.generator.clone().expect("a generator").late_p99_s;
@@ -276,8 +281,8 @@ fn a_server_that_spins_known_times_is_the_queue_that_it_is() {
         ([told.mean_s, told.p99_s].map(|known| known.expect("known")), exact, late)
     };
     let (seen, exact, _) = seen_s("spin-fixed", 0.2, 1);
-    let overhead_us = (seen[0] - exact[0]) * 1e6;
-    println!("overhead of a request at a load of 20 %: {overhead_us:.1} µs");
+    let overhead_s = seen[0] - exact[0];
+    println!("overhead of a request at a load of 20 %: {:.1} µs", overhead_s * 1e6);
     let mut off = Vec::new();
     for workers in 1..=2_usize.min(cpus.len() - 1) {
         for (name, mix) in
@@ -288,10 +293,10 @@ fn a_server_that_spins_known_times_is_the_queue_that_it_is() {
                 for (what, seen_s, exact_s) in
                     [("mean", seen[0], exact[0]), ("p99", seen[1], exact[1])]
                 {
-                    off.push(seen_s / exact_s - 1.0);
+                    off.push(seen_s / (exact_s + overhead_s) - 1.0);
                     println!(
                         "{name}/{workers} at {load}, {what}: {:.0} µs seen, {:.0} µs exact for this \
-                         seed, {:+.1} %; sent late by {:.0} µs at p99",
+                         seed, {:+.1} % with the overhead; sent late by {:.0} µs at p99",
                         seen_s * 1e6,
                         exact_s * 1e6,
                         100.0 * off[off.len() - 1],
