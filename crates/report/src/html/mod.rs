@@ -209,7 +209,7 @@ impl Page<'_> {
     fn table(&self, table: &Table) -> Markup {
         let class = |index: usize| match &table.columns[index] {
             column if column.number => Some("n"),
-            column if column.name == "Unit" => Some("short"),
+            column if ["Unit", "Arm"].contains(&column.name.as_str()) => Some("short"),
             column if ["Verdict", "Result"].contains(&column.name.as_str()) => Some("verdict"),
             _ => None,
         };

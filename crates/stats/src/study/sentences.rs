@@ -2,7 +2,7 @@
 
 use super::belief;
 use super::headline::{Headline, Question};
-use super::phrase::{counted, percent, signed_percent};
+use super::phrase::{counted, percent, separated, signed_percent};
 use super::split;
 use crate::confidence;
 use crate::stopping;
@@ -33,11 +33,17 @@ pub(super) fn write(plan: &Plan, summary: &Summary) -> Vec<String> {
 
 /// `8120 (7900 to 8300)`, `at least 9000`, `an unknown number of`.
 fn rate(found: &Capacity) -> String {
+    let text = |rate: f64| match rate < 10.0 {
+        true => format!("{rate:.2}"),
+        false => separated(&format!("{rate:.0}")),
+    };
     match (found.rate, found.rate_low, found.rate_high) {
-        (Some(rate), Some(low), Some(high)) => format!("{rate:.0} ({low:.0} to {high:.0})"),
-        (Some(rate), ..) => format!("{rate:.0}"),
-        (None, Some(low), _) => format!("at least {low:.0}"),
-        (None, None, Some(high)) => format!("at most {high:.0}"),
+        (Some(rate), Some(low), Some(high)) => {
+            format!("{} ({} to {})", text(rate), text(low), text(high))
+        }
+        (Some(rate), ..) => text(rate),
+        (None, Some(low), _) => format!("at least {}", text(low)),
+        (None, None, Some(high)) => format!("at most {}", text(high)),
         (None, None, None) => "an unknown number of".to_owned(),
     }
 }
