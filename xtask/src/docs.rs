@@ -1,12 +1,15 @@
-//! `cargo xtask docs`: the reference in `docs/reference`, written by the program itself, and the pictures
-//! in `docs`, written by the tests that hold them.
+//! `cargo xtask docs`: the reference in `docs/reference`, written by the program itself and from the doc
+//! comments of its records, and the pictures in `docs`, written by the tests that hold them.
 
 use anyhow::{Context, Result};
 use std::path::Path;
 use std::process::Command;
 
-/// Builds the program and has it write.
+/// Writes the tables of records, then builds the program and has it write.
 pub(crate) fn run(root: &Path) -> Result<bool> {
+    for (path, text) in crate::tidy::formats_of(root)? {
+        std::fs::write(root.join(&path), text).with_context(|| format!("writing {path}"))?;
+    }
     let status = Command::new("cargo")
         .args(["run", "--quiet", "--package", "coretwin"])
         .args(crate::FEATURES)

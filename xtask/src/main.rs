@@ -5,6 +5,7 @@
 mod check_all;
 mod docs;
 mod facts;
+mod formats;
 mod fuzz;
 mod mutate;
 mod notices;

@@ -244,7 +244,7 @@ const USERS: i64 = 20;
 /// Messages each user sends where a row does not say (the article's default).
 const MESSAGES: i64 = 100;
 
-/// What a number of rooms makes; `None` where it is too much to be counted.
+/// What a number of rooms makes, Table 3; `None` where it is too much to be counted.
 #[derive(Debug, Serialize)]
 pub struct ChatSize {
     pub rooms: i64,

@@ -1,5 +1,5 @@
-//! How much of what comes from outside is read: one table for the code, for FORMAT and for the test
-//! that gives endless input to every reader.
+//! How much of what comes from outside is read: one table for the code, for the reference and for the
+//! test that gives endless input to every reader.
 
 use std::io::{self, BufRead, Read};
 
@@ -113,16 +113,6 @@ pub fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn format_has_every_cap() {
-        let format = include_str!("../../../FORMAT.md");
-        let rows: String = ALL
-            .iter()
-            .map(|cap| format!("| {} | {} | {} |\n", cap.of, size(cap.bytes), cap.why))
-            .collect();
-        assert!(format.contains(&rows), "FORMAT.md is to have these lines:\n{rows}");
-    }
 
     #[test]
     fn as_much_as_the_cap_is_read_and_one_more_byte_is_refused() {

@@ -23,6 +23,8 @@ pub struct Fleet {
     pub refused: Vec<Refused>,
 }
 
+/// One machine's study, as a merge knows it. `merged/stamp` tells `fleet report` whether the
+/// bundles are still those that were merged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Member {
     pub schema: u32,
@@ -40,6 +42,7 @@ pub struct Member {
     pub origin: Origin,
     /// SHA-256 of the bundle's manifest, which holds those of its files.
     pub bundle: SharedText,
+    /// Digest of its plan.
     pub plan: SharedText,
     pub bundle_schema: u32,
     /// When the study was last begun or gone on with, in UTC, RFC 3339.
@@ -76,9 +79,10 @@ pub struct Effect {
     pub scale: Scale,
     /// Blocks with a difference.
     pub blocks: u32,
+    /// Mean difference of the blocks: a log ratio, or in the unit; above 0 is better in the arm.
     pub mean: f64,
-    /// Standard error of that, with the study's own widening: mean ± t·this is the study's interval.
-    /// 0 with `degrees` 0 where one block tells nothing of spread.
+    /// Standard error of `mean`, with the study's own widening: `mean` ± t·this is the study's
+    /// interval. 0 with `degrees` 0 where one block tells nothing of spread.
     pub standard_error: f64,
     pub degrees: f64,
     /// Mean value in the reference arm (geometric on the ratio scale).
@@ -86,6 +90,7 @@ pub struct Effect {
     pub value_arm: f64,
 }
 
+/// A file that does not count.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Refused {
     pub file: String,

@@ -1,7 +1,7 @@
 //! The words every part of Coretwin shares.
 //!
-//! Pure: no I/O, no threads, no wall clock, no environment, no hash maps. Records are told field by field
-//! in FORMAT.md; here a field has a comment where code must know more.
+//! Pure: no I/O, no threads, no wall clock, no environment, no hash maps. The doc
+//! comments of records are their documentation: `cargo xtask docs` makes tables of them.
 //!
 //! Invariants:
 //! * every record on disk carries `schema` and tolerates unknown fields when read;

@@ -33,6 +33,7 @@ pub struct Simulation {
 /// A machine's file as it was read, kept so that a study that goes on goes on on the same machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PresetText {
+    /// The file.
     pub origin: String,
     pub text: String,
 }
@@ -42,7 +43,9 @@ pub struct PresetText {
 pub struct FitText {
     /// Where it came from: the name of the machine it is built in with, or a file.
     pub origin: String,
+    /// How many.
     pub parameters: u32,
+    /// What they were fitted to.
     pub fitted_to: String,
     pub text: String,
 }

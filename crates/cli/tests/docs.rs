@@ -48,6 +48,7 @@ const STANDING_IN: &[&str] = &[
     "podman",
     "qemu-system-x86_64",
     "reboot",
+    "rm",
     "rustup",
     "sbatch",
     "srun",
@@ -216,27 +217,89 @@ fn links_between_pages_lead_somewhere() {
     }
 }
 
+/// The fields of a record in a page of the reference, by its heading.
+fn explained(page: &str, heading: &str) -> BTreeSet<String> {
+    let page = fs::read_to_string(root().join("docs/reference").join(page)).expect("a page");
+    let (_, section) = page.split_once(&format!("\n## {heading}\n")).expect(heading);
+    let section = section.split("\n#").next().unwrap_or_default();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+    rows.filter_map(|row| Some(row.split_once('`')?.0.to_owned())).collect()
+}
+
 #[test]
-fn every_field_of_a_study_is_explained_in_the_format() {
+fn every_field_of_a_record_is_in_its_table() {
     let folder = tempfile::tempdir().expect("folder");
-    let study = ["study", "chat:rooms=20", "--machine", "vm-1", "--blocks", "1", "--out", "s"];
-    let ran = Command::new(CORETWIN).args(study).current_dir(folder.path()).output();
-    assert!(ran.expect("starts").status.success());
-    let format = fs::read_to_string(root().join("FORMAT.md")).expect("FORMAT.md");
-    let read = |name: &str| fs::read_to_string(folder.path().join("s").join(name)).expect("record");
-    let journal = read("journal.jsonl");
-    let first = journal.lines().next().expect("a reading").to_owned();
-    for (file, text) in [
-        ("journal.jsonl", first),
-        ("plan.json", read("plan.json")),
-        ("environment.json", read("environment.json")),
-        ("summary.json", read("summary.json")),
+    let run = |words: &str| {
+        let ran = Command::new(CORETWIN)
+            .args(words.split_whitespace())
+            .current_dir(folder.path())
+            .env("XDG_STATE_HOME", folder.path())
+            .output()
+            .expect("starts");
+        assert!(ran.status.success(), "{words}: {}", String::from_utf8_lossy(&ran.stderr));
+        String::from_utf8(ran.stdout).expect("text")
+    };
+    run("study chat:rooms=20 --machine vm-1 --blocks 1 --out s");
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).expect("record");
+    let lines = |name: &str| read(name).lines().next().expect("a line").to_owned();
+    for (page, heading, text) in [
+        ("format-study.md", "`plan.json`", read("s/plan.json")),
+        (
+            "format-study.md",
+            "A line of `journal.jsonl`, and `run --json`",
+            lines("s/journal.jsonl"),
+        ),
+        ("format-study.md", "`environment.json`", read("s/environment.json")),
+        ("format-study.md", "`summary.json`", read("s/summary.json")),
+        ("format-study.md", "`compare --format json`", run("compare s s --format json")),
+        ("format-machine.md", "`topology --json`", run("topology --json")),
+        ("format-machine.md", "`smt status --json`", run("smt status --json")),
+        ("format-machine.md", "`sched status --json`", run("sched status --json")),
+        ("format-machine.md", "`list --json`", run("list --json")),
     ] {
         let record: serde_json::Value = serde_json::from_str(&text).expect("json");
+        let fields = explained(page, heading);
         for field in record.as_object().expect("an object").keys() {
-            assert!(format.contains(field.as_str()), "{file}: FORMAT.md says nothing of '{field}'");
+            // Of a journal's line the words above its table tell.
+            let told = field == "checksum" || fields.contains(field);
+            assert!(told, "{heading}: {page} says nothing of '{field}'");
         }
     }
+}
+
+#[test]
+fn what_is_left_in_a_home_goes_as_the_page_says() {
+    let home = tempfile::tempdir().expect("folder");
+    let run = |line: &str| {
+        let ran = Command::new("/bin/sh")
+            .args(["-c", line])
+            .current_dir(home.path())
+            .env("HOME", home.path())
+            .env_remove("XDG_STATE_HOME")
+            .env_remove("XDG_CACHE_HOME")
+            .output()
+            .expect("a shell");
+        assert!(ran.status.success(), "{line}: {}", String::from_utf8_lossy(&ran.stderr));
+    };
+    let left = || -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut folders = vec![home.path().to_path_buf()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).expect("a folder") {
+                let path = entry.expect("entry").path();
+                if path.is_dir() { folders.push(path) } else { found.push(path) }
+            }
+        }
+        found
+    };
+    run(&format!(
+        "'{CORETWIN}' simulate core --preset zen4 --thread gzip --thread perl-loop --matrix"
+    ));
+    assert!(!left().is_empty(), "nothing was kept, so that nothing is tried");
+    let page = fs::read_to_string(root().join("docs/installing.md")).expect("the page");
+    let (_, page) = page.split_once("## Removing every trace").expect("its section");
+    page.lines().filter(|line| line.starts_with("rm ")).for_each(run);
+    assert_eq!(left(), Vec::<PathBuf>::new());
 }
 
 #[test]

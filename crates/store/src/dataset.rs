@@ -1,7 +1,6 @@
 //! A dataset for other people's tools: a folder of tables, each of Parquet files in folders that are
 //! named by machine and workload (`effects/machine=a/workload=chat/part-0.parquet`), which DuckDB,
-//! pandas and Spark read as one table. The caller defines the columns; FORMAT.md
-//! documents them.
+//! pandas and Spark read as one table. The caller defines the columns.
 //!
 //! A dataset appears whole or not at all: it is made beside its place and then takes it.
 

@@ -30,7 +30,7 @@ pub struct Snapshot {
     pub core_yield: Factor,
     /// Slowdown that the corrected seconds rest on, of the largest kind of core.
     pub slowdown: Factor,
-    /// Pressure stall information; `None` if the kernel keeps none.
+    /// Pressure stall information of the last ten seconds; `None` if the kernel keeps none.
     pub pressure: Option<Pressure>,
     pub cores: Vec<Core>,
     /// By thread: those that ran in the window.

@@ -1,18 +1,29 @@
-//! The map stays true where a machine can tell: what ARCHITECTURE.md names is there, pages that are read
-//! first stay short, and each manifest says of the dependencies it brings what they are for.
+//! The map stays true where a machine can tell: what ARCHITECTURE.md names is there, pages stay short and
+//! say for whom they are, and each manifest says of the dependencies it brings what they are for.
 
 use super::{File, Finding};
 
 const MAP: &str = "ARCHITECTURE.md";
 /// Pages that are read first, with the most bytes of each: what is longer is not read.
-const SIZES: &[(&str, usize)] =
-    &[("README.md", 5 << 10), ("LIMITS.md", 5 << 10), (MAP, 8 << 10), ("METHOD.md", 12 << 10)];
+const SIZES: &[(&str, usize)] = &[
+    ("README.md", 5 << 10),
+    ("LIMITS.md", 5 << 10),
+    ("FORMAT.md", 6 << 10),
+    (MAP, 8 << 10),
+    ("METHOD.md", 12 << 10),
+];
+
+/// The most bytes of all pages that people write.
+const WRITTEN_BYTES_MAX: usize = 200 << 10;
+/// Pages that are read before anybody knows for whom they are, or by those who change the code.
+const FOR_ALL: [&str; 3] = ["README.md", MAP, "LIMITS.md"];
 
 pub(super) fn check(files: &[File]) -> Vec<Finding> {
     let map = files.iter().find(|file| file.path == MAP).and_then(|file| file.text.as_deref());
     let manifests = files.iter().filter(|file| file.path.ends_with("Cargo.toml"));
     let mut findings = map.map_or_else(Vec::new, |map| missing(map, files));
     findings.extend(files.iter().filter_map(too_long));
+    findings.extend(pages(files));
     findings.extend(manifests.flat_map(unexplained));
     findings
 }
@@ -22,6 +33,25 @@ fn too_long(file: &File) -> Option<Finding> {
     let bytes = file.text.as_ref()?.len();
     let what = format!("{bytes} bytes, with {limit} allowed; shorten it");
     (bytes > *limit).then(|| Finding::new(&file.path, 1, what))
+}
+
+/// Pages that people write: no reference, no evidence, no output of a test.
+fn pages(files: &[File]) -> Vec<Finding> {
+    let is_written = |file: &&File| {
+        let made = ["docs/reference/", "docs/evidence/", "crates/"];
+        file.path.ends_with(".md") && !made.iter().any(|folder| file.path.starts_with(folder))
+    };
+    let written = || files.iter().filter(is_written);
+    let text = |file: &File| file.text.clone().unwrap_or_default();
+    let bytes: usize = written().map(|file| text(file).len()).sum();
+    let what = format!("{bytes} bytes of pages, with {WRITTEN_BYTES_MAX} allowed; say less");
+    let too_much = (bytes > WRITTEN_BYTES_MAX).then(|| Finding::new("docs", 1, what));
+    let silent = written().filter(|file| {
+        let opening = text(file).split_once("\n\n").map(|(_, rest)| rest.starts_with("For "));
+        !FOR_ALL.contains(&file.path.as_str()) && opening != Some(true)
+    });
+    let what = "the page does not say at its top for whom it is; begin with \"For …\"";
+    silent.map(|file| Finding::new(&file.path, 1, what)).chain(too_much).collect()
 }
 
 /// Files and folders that are not there. The map may leave out where a path begins.
@@ -104,6 +134,23 @@ mod tests {
         assert!(long.what.starts_with("8194 bytes, with 8192 allowed"), "{long}");
         let [long] = check(&[file("LIMITS.md", &"a\n".repeat(4097))]).try_into().expect("one");
         assert!(long.what.starts_with("8194 bytes, with 5120 allowed"), "{long}");
+    }
+
+    #[test]
+    fn a_page_for_nobody_and_too_many_words_are_found() {
+        let page = |path: &str, text: &str| check(&[file(path, text)]).len();
+        assert_eq!(page("docs/x.md", "# X\n\nFor a test.\n"), 0);
+        for (path, found) in [
+            ("docs/x.md", 1),
+            ("docs/method/x.md", 1),
+            ("docs/reference/x.md", 0),
+            ("README.md", 0),
+        ] {
+            assert_eq!(page(path, "# X\n\nSome words.\n"), found, "{path}");
+        }
+        let words = format!("# X\n\nFor a test.\n{}", "a\n".repeat(WRITTEN_BYTES_MAX / 2));
+        let [long] = check(&[file("docs/x.md", &words)]).try_into().expect("one");
+        assert!(long.what.contains("bytes of pages"), "{long}");
     }
 
     #[test]

@@ -73,6 +73,33 @@ pub(crate) fn run(root: &Path) -> Result<bool> {
     Ok(findings.is_empty())
 }
 
+/// The tables of records as they are to be, with their paths.
+pub(crate) fn formats_of(root: &Path) -> Result<Vec<(String, String)>> {
+    written(&read_all(root)?)
+}
+
+fn written(files: &[File]) -> Result<Vec<(String, String)>> {
+    let sources = files.iter().filter_map(|file| Some((&*file.path, file.text.as_deref()?)));
+    crate::formats::pages(sources)
+}
+
+/// Pages of records that are not what the doc comments make.
+fn old_pages(files: &[File]) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    // A folder without a reference has no records either.
+    if !files.iter().any(|file| file.path == "FORMAT.md") {
+        return Ok(findings);
+    }
+    for (path, text) in written(files)? {
+        let kept =
+            files.iter().find(|file| file.path == path).and_then(|file| file.text.as_deref());
+        if kept != Some(&text) {
+            findings.push(Finding::new(&path, 1, "the page is old; run cargo xtask docs"));
+        }
+    }
+    Ok(findings)
+}
+
 /// Applies every rule.
 fn check(root: &Path) -> Result<Vec<Finding>> {
     let files = read_all(root)?;
@@ -80,6 +107,7 @@ fn check(root: &Path) -> Result<Vec<Finding>> {
     findings.extend(circles::check(&files));
     findings.extend(findable::check(&files));
     findings.extend(map::check(&files));
+    findings.extend(old_pages(&files)?);
     for file in &files {
         findings.extend(files::check(file));
         let Some(text) = &file.text else { continue };

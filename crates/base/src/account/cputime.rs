@@ -95,11 +95,15 @@ impl Relation {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Place {
+    /// Nothing runs beside the work.
     Alone,
+    /// On the sibling.
     Siblings,
-    /// On the other CPU of a pair that nobody calls siblings.
+    /// On the other of two CPUs that you named.
     Pair,
+    /// On the work's own CPU.
     SameCpu,
+    /// Both free on both CPUs.
     Free,
     /// On another core behind the same last-level cache: the control.
     Cores,

@@ -66,45 +66,65 @@ pub struct Pair {
     pub a: CpuId,
     pub b: CpuId,
     pub kind: Contention,
-    /// Speed side by side over speed apart, mean of both: 1 is no contention, 0.5 is half the
-    /// speed each. For [`Contention::PingPong`] the round trip over the shortest one seen.
+    /// Speed side by side over speed apart, mean of both: 1 is no contention, 0.5 is half the speed
+    /// each. For `ping-pong` the round trip over the shortest one seen.
     pub ratio: f64,
+    /// Lower end of its interval.
     pub low: f64,
+    /// Upper end.
     pub high: f64,
     pub repeats: u32,
+    /// Probability that the two are in each other's way.
     pub confidence: f64,
 }
 
+/// Work of others on a CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Foreign {
     pub cpu: CpuId,
     /// Share of the rounds in which others were seen at work there, 0 to 1.
     pub rounds_share: f64,
+    /// Share of the CPU's time that it took.
     pub busy_share: f64,
+    /// Share of the CPU's time that was stolen.
     pub steal_share: f64,
+    /// So much that the CPU is undecided for it.
     pub prevents: bool,
 }
 
+/// Who shares a core, a cache or the time of a physical CPU, by measurement. The last result is
+/// kept as `probe.json` in the state folder; `topology` and `study` use it until the next boot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Probe {
     pub schema: u32,
+    /// CPUs that could be probed. Every one is in exactly one of `groups`, `alone` and `undecided`.
     pub cpus: CpuSet,
+    /// Those that were tested directly; of four CPUs or fewer every pair is there.
     pub pairs: Vec<Pair>,
+    /// CPUs that share a core, or the time of a physical CPU; `shared` says which.
     pub groups: Vec<CpuSet>,
     /// CPUs of which it is known that they share neither with any other that could be probed.
     pub alone: CpuSet,
+    /// CPUs of which nothing is known.
     pub undecided: CpuSet,
     pub shared: Vec<Shared>,
+    /// The least of what was decided of cores and CPUs alone, 0 to 1.
     pub confidence: f64,
+    /// Siblings by the kernel's word.
     pub reported: Vec<CpuSet>,
+    /// `None` while a CPU is undecided.
     pub agrees_with_reported: Option<bool>,
+    /// Work of others, by CPU.
     pub foreign: Vec<Foreign>,
+    /// Why nothing was measured, on an emulated processor only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub meaningless: Option<String>,
     pub rounds: u32,
     pub rounds_disturbed: u32,
     pub elapsed_s: f64,
+    /// Longest time that it may take.
     pub budget_s: f64,
+    /// Whether that was too short.
     pub out_of_time: bool,
     /// Whether others were kept off the CPUs by real-time priority.
     pub exclusive: bool,

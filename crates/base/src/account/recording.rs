@@ -20,8 +20,9 @@ pub const NAME_MAX: usize = 160;
 /// The number of the group that all others are added to.
 pub const OTHERS: u32 = 0;
 
-/// What holds for the blocks that follow it. A recording that is taken up again, or whose CPUs change, has
-/// another.
+/// A recording is lines of JSON, each with its `checksum` as in a journal, appended and synced one
+/// by one; a torn last line is passed over. A head holds for the blocks that follow it. A recording
+/// that is taken up again, or whose CPUs change, has another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecordingHead {
     pub schema: u32,

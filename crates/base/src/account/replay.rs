@@ -24,19 +24,24 @@ impl ReplaySmt {
     }
 }
 
+/// What a recording says of the same load with SMT off, on, or shared within groups only. Demand
+/// and capacity are in cores: seconds of work alone, a second.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Replay {
     pub schema: u32,
     #[serde(default)]
     pub origin: Origin,
+    /// What was asked.
     pub smt: ReplaySmt,
     /// CPUs of a core in the recording; 1: it has no siblings.
     pub recorded_threads: usize,
+    /// How many cores.
     pub cores: usize,
     pub method: MethodName,
     /// Throughput of a core with all siblings busy over one busy.
     #[serde(rename = "yield")]
     pub core_yield: Span,
+    /// Where the yield is from.
     pub yield_origin: FactorOrigin,
     /// Hours that are recorded.
     pub hours: f64,
@@ -64,6 +69,7 @@ pub struct Replay {
     pub warnings: Vec<Warning>,
 }
 
+/// The same by the model: `fits_…_h` and `wait_…_s` as above.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ReplayModel {
     pub fits_low_h: f64,

@@ -10,14 +10,18 @@ use serde::{Deserialize, Serialize};
 /// What CPU time was and what it is worth. All in seconds.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Worth {
+    /// Run time as the kernel counts it; `alone_s` and `shared_s` add up to it.
     pub raw_s: f64,
     pub alone_s: f64,
     pub shared_s: f64,
+    /// Least shared time; raw less this is the most alone.
     pub shared_low_s: f64,
+    /// Most shared time.
     pub shared_high_s: f64,
     /// Seconds of a whole core's capacity that were used: the shares of all tasks of a core add up
-    /// to what of it was used.
+    /// to what of it was used. The range also holds that of the factors.
     pub capacity_s: Span,
+    /// Time that the work would take alone. The range also holds that of the factors.
     pub alone_equivalent_s: Span,
 }
 
@@ -34,9 +38,11 @@ impl Worth {
     }
 }
 
+/// A thread, and what its time was worth.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     pub pid: u32,
+    /// 0 stands for many short tasks of one name, put together below the process that started them.
     pub tid: u32,
     pub comm: String,
     pub cgroup: Option<String>,
@@ -55,18 +61,21 @@ pub struct Group {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub comm: String,
     pub tasks: u64,
+    /// All its tasks have.
     #[serde(default)]
     pub ended: bool,
     #[serde(flatten)]
     pub worth: Worth,
 }
 
+/// How the command ended; both null: it still ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandEnd {
     pub exit_status: Option<i32>,
     pub signal: Option<i32>,
 }
 
+/// What CPU time was, and what it is worth. All times are in seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AccountSummary {
     pub schema: u32,
@@ -77,22 +86,29 @@ pub struct AccountSummary {
     pub elapsed_s: f64,
     #[serde(flatten)]
     pub worth: Worth,
+    /// With all siblings busy and with k busy, of the largest kind of core.
     #[serde(rename = "yield")]
     pub core_yield: Factor,
+    /// The same of the slowdown.
     pub slowdown: Factor,
     pub method: MethodName,
+    /// Why not a better one, and what would make it possible.
     pub method_why: String,
+    /// Rate at which ranges of shared time hold the truth, at least; 1 where they must.
     pub coverage: f64,
     pub siblings: Siblings,
     /// CPUs of those cores that the tasks cannot use or this program cannot see into.
     #[serde(default)]
     pub not_usable: CpuSet,
+    /// What everybody did.
     pub cores: Vec<CoreUse>,
     pub tasks: Vec<Task>,
     pub processes: Vec<Group>,
     pub cgroups: Vec<Group>,
+    /// Within `raw_s`, of no task in the lists.
     pub unattributed_s: f64,
     pub unseen: Unseen,
+    /// With `--all`: the time of all CPUs, its parts, and what `/proc/stat` says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balance: Option<Balance>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -89,6 +89,7 @@ pub struct Unseen {
     /// CPU time of CPUs that no task in the list has: of tasks that ended before they were looked at,
     /// or are of other containers, of interrupts on an idle CPU.
     pub busy_s: f64,
+    /// Tasks and events that did not fit in.
     pub lost: u64,
     pub notes: Vec<String>,
 }
@@ -96,6 +97,7 @@ pub struct Unseen {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreUse {
     pub cpus: CpuSet,
+    /// Seconds with k busy, for k = 0 to n.
     pub by_busy_s: Vec<Span>,
     pub by_cpu: Vec<CpuUse>,
 }

@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// `fleet.json`.
+/// What a fleet is to do, stored before the first run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FleetPlan {
     pub schema: u32,
-    /// SHA-256 of all the rest, as hexadecimal digits; bundles name it.
+    /// SHA-256 of the object with an empty digest, as one line of JSON in this order; bundles name
+    /// it.
     pub digest: String,
     pub coretwin: String,
     pub engine: EngineOptions,
@@ -52,11 +53,14 @@ pub struct Task {
     pub machine: Option<String>,
 }
 
-/// Who runs a fleet, and how. The options are the engine's own (`lab/src/fleet/`), kept in the order they
-/// were written in, because the digest is of their text.
+/// Who runs a fleet, and how: `{name: "ssh", hosts: [{destination, options[]}], side_by_side,
+/// options[], install}`, `{name: "slurm", places[], time, warn_s, hint, options[]}` (a place is
+/// `"any"`, `{node}` or `{constraint}`) or `{name: "kubernetes", image, namespace, node_selector{},
+/// cpus, memory, claim, deadline_s, allow_switch}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineOptions {
     pub name: String,
+    /// The engine's own, in the order they were written in, because the digest is of their text.
     #[serde(flatten, with = "in_order")]
     pub options: Vec<(String, Value)>,
 }
@@ -103,12 +107,16 @@ mod in_order {
     }
 }
 
-/// `manifest.json`: what a bundle is, and what its files must be.
+/// What a bundle is, and what its files must be. A bundle is a tar archive compressed by gzip:
+/// `manifest.json` first, then the files that it names. Its file is called `MACHINE-DIGEST.tar.gz`;
+/// the digest is the first 16 digits of the manifest's SHA-256.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     pub schema: u32,
     pub coretwin: String,
+    /// Digest of the fleet's plan.
     pub fleet: String,
+    /// Number of its task.
     pub task: u32,
     pub machine: MachineId,
     pub name: String,

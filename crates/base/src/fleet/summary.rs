@@ -11,7 +11,9 @@ use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The analysis of a fleet. In every effect above 1 (on the raw scale above 0) is better in the arm.
+/// The analysis of a fleet. In every effect above 1 (on the raw scale above 0) is better in the
+/// arm. The CSV has the columns of an effect, suites first; the metrics are gauges
+/// `coretwin_fleet_*` labelled by origin, model, workload, row, arm, reference and unit.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FleetSummary {
     pub schema: u32,
@@ -20,12 +22,15 @@ pub struct FleetSummary {
     pub studies: u32,
     /// Studies that were broken off, but count.
     pub partial: Vec<PartialStudy>,
+    /// Files that do not count.
     pub refused: Vec<Refused>,
+    /// Studies by version of their records.
     pub schemas: BTreeMap<u32, u32>,
     pub models: Vec<FleetModel>,
     /// What the comparison can say about SMT; `none` where the studies disagree.
     pub comparison: Comparison,
     pub is_simulated: bool,
+    /// `None` where machines are of several; those never make one effect.
     pub origin: Option<Origin>,
     pub margin: f64,
     pub confidence: f64,
@@ -58,6 +63,7 @@ pub struct PartialStudy {
 pub struct FleetModel {
     pub cpu_model: SharedText,
     pub machines: u32,
+    /// Fewest and most cores of a machine.
     pub cores: [u32; 2],
     pub threads_per_core: u32,
 }
@@ -66,6 +72,7 @@ pub struct FleetModel {
 pub struct FleetEffect {
     #[serde(default)]
     pub origin: Origin,
+    /// `None` over all models of that origin.
     pub cpu_model: Option<SharedText>,
     /// The workload with its parameters; of a suite, `all`.
     pub row: SharedText,
@@ -80,14 +87,18 @@ pub struct FleetEffect {
     pub blocks: u64,
     /// Number of rows, 1 but for a suite.
     pub rows: u32,
+    /// Mean over machines: a ratio, or on the raw scale the improvement in the unit.
     pub effect: f64,
     /// Lower end of the interval of the mean; `None` where nothing is known of spread.
     pub low: Option<f64>,
     pub high: Option<f64>,
-    /// Lower end of the interval for the next machine; `None` for fewer than three machines.
+    /// Lower end of the interval for the next machine's true effect; `None` for fewer than three
+    /// machines.
     pub next_low: Option<f64>,
     pub next_high: Option<f64>,
+    /// Standard deviation between machines on the scale of the analysis: log ratio, or unit.
     pub between: Option<f64>,
+    /// Share of the variance that is between machines, I².
     pub share_between: Option<f64>,
     /// Two-sided p-value of no mean effect, unadjusted.
     pub p: Option<f64>,
@@ -97,6 +108,7 @@ pub struct FleetEffect {
     /// What can be said of the next machine: the interval for it, read like a verdict.
     pub next: Option<Verdict>,
     pub outliers: u32,
+    /// The machines, where there are at most 24.
     pub points: Vec<FleetPoint>,
 }
 
@@ -113,7 +125,9 @@ pub struct FleetOutlier {
     pub machine: SharedText,
     pub name: SharedText,
     pub cpu_model: SharedText,
+    /// Rows in which it is unlike the others.
     pub rows_unlike: u32,
+    /// Rows in which it could be.
     pub rows_looked_at: u32,
     /// The row where it is so most surely.
     pub row: SharedText,

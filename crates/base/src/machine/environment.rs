@@ -7,15 +7,23 @@ use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// `environment.json`.
+/// What the machine was like; the only file with host facts and wall-clock times. It is written
+/// anew at every arm change, whole or not at all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
     pub schema: u32,
+    /// Each start or resumption.
     pub sessions: Vec<Session>,
+    /// What stays put while a machine is left alone: processor, microcode, kernel, command line,
+    /// mitigations, governors and limits of all siblings, idle states, SMT control, sibling map,
+    /// cgroup limits, clock source, libc, shell and more, by dotted key.
     pub facts: BTreeMap<String, Facts>,
+    /// One per arm change; a reading's `env` names one.
     pub moments: BTreeMap<String, Moment>,
+    /// Which boot served which arm of which block, where boots are compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub boots: Vec<Boot>,
+    /// What happened to the machine, such as `smt-not-restored`; the summary repeats them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
 }
@@ -34,6 +42,7 @@ pub struct Session {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
+    /// Entry of `facts`.
     pub facts: String,
     pub arm: String,
     pub at_utc: String,

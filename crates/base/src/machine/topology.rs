@@ -10,13 +10,18 @@ use std::collections::BTreeMap;
 /// Generator).
 pub const EMULATOR: &str = "tcg";
 
+/// What a machine looks like: packages, caches, cores, siblings, and the SMT control.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Topology {
     pub schema: u32,
     /// Every present CPU, in order of number, offline ones included.
     pub cpus: Vec<Cpu>,
+    /// Cores with a CPU; `None` where no file says on which cores the CPUs `cores_unknown` are
+    /// (their `core` then means nothing).
     pub cores: Option<u32>,
+    /// The most CPUs of a core; `None` as `cores`.
     pub threads_per_core_max: Option<u32>,
+    /// CPUs of which no file says on which core they are.
     #[serde(default, skip_serializing_if = "CpuSet::is_empty")]
     pub cores_unknown: CpuSet,
     pub smt: Smt,
@@ -25,12 +30,14 @@ pub struct Topology {
     /// Every cache instance, from the largest level down.
     #[serde(default)]
     pub caches: Vec<Cache>,
+    /// Whose word the siblings are.
     pub trust: Trust,
     #[serde(default)]
     pub trust_why: String,
     /// CPUs this process may use: affinity ∩ cpuset ∩ online.
     #[serde(default)]
     pub allowed: CpuSet,
+    /// CPUs that are online.
     #[serde(default)]
     pub online: CpuSet,
     /// What hides or removes CPUs, in words ("the cpuset /ci allows 2-5").
@@ -39,6 +46,7 @@ pub struct Topology {
     /// Mitigations whose text depends on SMT, by name, as the kernel words them.
     #[serde(default)]
     pub smt_mitigations: BTreeMap<String, String>,
+    /// What the article's Listing 1 reads.
     #[serde(default)]
     pub cpuinfo: CpuInfo,
 }
@@ -46,10 +54,13 @@ pub struct Topology {
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cpu {
     pub cpu: CpuId,
+    /// Our own dense number.
     pub core: CoreId,
     pub package: u32,
+    /// NUMA node.
     pub node: u32,
     pub online: bool,
+    /// The *other* CPUs of the core, offline ones included where known.
     pub siblings: CpuSet,
     /// Where the sibling list of an offline CPU comes from; `None` if it is the kernel's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,6 +73,7 @@ pub struct Cpu {
     pub llc: Option<u32>,
     /// Core type on hybrid processors: `P`, `E`, or a name the kernel gives.
     pub core_type: Option<String>,
+    /// Highest clock, in MHz.
     pub mhz_max: Option<u32>,
 }
 
@@ -85,6 +97,7 @@ pub struct Smt {
     pub active: Option<bool>,
     /// Whether the switch could be used here, now, by this user.
     pub switchable: bool,
+    /// Why it can, or cannot, be used.
     pub why: String,
 }
 
@@ -180,9 +193,10 @@ pub struct CpuInfo {
     pub siblings_agree: Option<SiblingsAgree>,
 }
 
-/// Whether the online CPUs of every core say the same in `/proc/cpuinfo`. Linux 2.4.17 began to
-/// serialise microcode and MTRR updates, because siblings share that state; where siblings differ,
-/// an update went wrong or a hypervisor shows CPUs of several machines.
+/// Whether the online CPUs of every core say the same in `/proc/cpuinfo`: true, false, or `None`
+/// where it does not tell. Linux 2.4.17 began to serialise microcode and MTRR updates, because
+/// siblings share that state; where siblings differ, an update went wrong or a hypervisor shows
+/// CPUs of several machines.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SiblingsAgree {
     /// In the microcode revision; `None` if some CPU names none.

@@ -8,12 +8,15 @@ use serde::{Deserialize, Serialize};
 pub struct Exposure {
     /// The kernel's name of it: `mds`, `l1tf`, `spectre_v2`.
     pub name: String,
+    /// The kernel's words.
     pub text: String,
     /// Whether going without SMT would change something about it here, now.
     pub smt_matters: bool,
+    /// What they mean for siblings, in our words.
     pub meaning: String,
 }
 
+/// A way to go without SMT.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Way {
     /// Whether it can be gone here, now, by this user.

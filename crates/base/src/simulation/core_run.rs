@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
+/// What the simulated core says of threads that share it. Speeds are uops (micro-operations,
+/// counted unfused) per core cycle. `origin` and `known_error` are there too.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreRun {
     pub schema: u32,
@@ -17,9 +19,13 @@ pub struct CoreRun {
     pub about: String,
     /// Clock, in GHz; the model counts in cycles, so this only turns them into time.
     pub clock_ghz: f64,
+    /// Uops that the core handles a cycle.
     pub width: u8,
     pub threads: Vec<CoreThread>,
+    /// Sum of the threads' speeds relative to alone (STP; Eyerman and Eeckhout, IEEE Micro 28(3),
+    /// 2008).
     pub throughput: f64,
+    /// Mean slowdown.
     pub antt: f64,
     /// Where the threads do the work of more cores than there are of them: what made it so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,9 +59,12 @@ pub struct CoreThread {
     /// Beside its siblings; the fields stand in the thread itself.
     #[serde(flatten)]
     pub beside: CoreSide,
+    /// Time beside the siblings over time alone.
     pub slowdown: f64,
+    /// What the interval model says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slowdown_by_formula: Option<f64>,
+    /// The same stretch of work with the siblings halted.
     pub alone: CoreSide,
 }
 
@@ -65,11 +74,19 @@ pub struct CoreSide {
     pub cycles: u64,
     /// Uops per cycle.
     pub ipc: f64,
+    /// Cycles by the component that took them; they add up to `cycles`. `base` is work; `fetch`,
+    /// `code_miss`, `mispredict` the front end; `execution`, `first_level`, `outer_level`,
+    /// `memory`, `stores` full windows by what they waited for; `machine_clear`, `lock`, `kernel`,
+    /// `pause`, `halt`; and the sibling's share: `sibling_slots` (it was served instead),
+    /// `sibling_ports` (it took the port), `sibling_entries` (a queue was full only because of what
+    /// it holds).
     pub cpi: BTreeMap<String, f64>,
+    /// Events by name.
     #[serde(default)]
     pub events: BTreeMap<String, u64>,
 }
 
+/// Mean entries of a resource that are held, by thread.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreOccupancy {
     pub resource: String,
@@ -82,19 +99,24 @@ pub struct CoreOccupancy {
 pub struct CoreSpread {
     /// How many seeds were run, the record's own first.
     pub seeds: u32,
+    /// Lowest and highest, by thread.
     pub slowdown: Vec<[f64; 2]>,
+    /// Lowest and highest.
     pub throughput: [f64; 2],
 }
 
+/// Every profile beside every other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreMatrix {
     pub schema: u32,
     pub preset: String,
     pub profiles: Vec<String>,
     pub alone_ipc: Vec<f64>,
+    /// `slowdown[a][b]` is that of `a` beside `b`.
     pub slowdown: Vec<Vec<f64>>,
     pub throughput: Vec<Vec<f64>>,
     pub slowdown_by_formula: Vec<Vec<f64>>,
+    /// Pairs that were not run anew.
     pub cached: u32,
     pub seed: u64,
     /// Uops every thread retired before measurement began, at most: pairs with a slow thread run
@@ -164,6 +186,7 @@ pub struct CoreNote {
 pub struct CoreNoteMachine {
     /// Name of the preset that stands for it.
     pub preset: String,
+    /// The slowdown that was measured.
     pub measured: f64,
     pub source: String,
     /// One prediction for each kind of data, which the note does not name; the first is all three.
@@ -182,6 +205,7 @@ pub struct CorePrediction {
     pub alone_ipc: f64,
 }
 
+/// What a change of the model does to the slowdown, a number for each machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoreNoteChange {
     pub change: String,
@@ -193,9 +217,9 @@ pub struct CoreNoteChange {
 pub struct CorePublished {
     /// Record version.
     pub schema: u32,
-    /// The rows, in the order of the list.
+    /// Yields, in the order of the list.
     pub rows: Vec<CorePublishedRow>,
-    /// The note's machines: what was measured must lie within what kinds of data give.
+    /// Slowdowns of the note's machines: what was measured must lie within what kinds of data give.
     pub ranges: Vec<CorePublishedRange>,
     /// Seed of every run.
     pub seed: u64,

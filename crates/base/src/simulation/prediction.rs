@@ -5,7 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Part of `summary.json` of a simulated study.
+/// What a simulated study predicts of SMT, kernel by kernel, beside what the article printed.
+/// Speed-ups are shares (0.28 is 28 %), better with SMT above 0; errors are in percentage points,
+/// prediction less article.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
     pub gains: Vec<Gain>,
@@ -39,6 +41,7 @@ pub struct Gain {
     pub speed_up: f64,
     pub low: Option<f64>,
     pub high: Option<f64>,
+    /// Throughput of a core with two busy siblings over that with one, less 1, in the runs.
     pub processor: Option<f64>,
     /// The article's speed-up of the family on that kernel: of its geometric means.
     pub article: Option<f64>,
@@ -66,12 +69,13 @@ pub struct PredictedRow {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
+    /// It takes part in the scores.
     Scored,
     /// Its own figure was fitted, so that its error says nothing.
     Fitted(String),
     /// The article's figure says nothing about SMT.
     LeftOut(String),
-    /// Shown beside the row of the kernel that the article measured.
+    /// Shown beside the row of the kernel that the article measured: Molnar's patch.
     Beside,
 }
 
@@ -93,7 +97,10 @@ pub struct Score {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Aim {
+    /// What was aimed at, in words.
     pub aim: String,
+    /// What came out.
     pub found: String,
+    /// Whether it was met.
     pub met: bool,
 }

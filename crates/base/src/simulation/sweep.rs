@@ -52,6 +52,8 @@ pub struct SweepMeasure {
     pub better: i8,
 }
 
+/// One run, appended as it is done. `cells.csv` has the same, with `origin` last; beside it are
+/// `table.txt` and `heat-SCENARIO-MEASURE.svg`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SweepCell {
     pub schema: u32,

@@ -75,9 +75,12 @@ impl Promise {
     }
 }
 
+/// What a boot was found to be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootFacts {
     pub kernel_release: String,
+    /// The kernel's, without what differs between equal boots (`BOOT_IMAGE=`, `initrd=` and the
+    /// like).
     pub command_line: String,
     pub smt_active: bool,
     pub cpus: CpuSet,

@@ -12,22 +12,33 @@ use crate::study::summary::{Meaning, RowEffect, StoppedBecause, SuiteEffect};
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
 
-/// `compare --format json`. Every pair is first study, second study.
+/// Two studies; every pair is first study, second study. Of three studies or more each is compared
+/// with the first (or `--baseline`), and JSON is a list of these. As CSV, a line for every entry of
+/// the four lists: `kind` is `effect_suite`, `effect`, `value_suite` or `value`; numbers ending in
+/// `_1` and `_2` are the studies', the others the contrast.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StudyComparison {
     pub schema: u32,
     pub studies: [ComparedStudy; 2],
+    /// Used for both.
     pub reference_arm: String,
+    /// The larger of the two, or `--margin`.
     pub margin: f64,
     pub confidence: f64,
     /// What BETTER and WORSE of the changes mean, whatever the studies' own rules are.
     #[serde(default)]
     pub meaning: Meaning,
+    /// For each suite of the common rows and arm; the primary result.
     pub suites: Vec<SuiteChange>,
+    /// For each common row and arm.
     pub effects: Vec<EffectChange>,
+    /// For each common suite and arm, the reference included.
     pub value_suites: Vec<ValueChange>,
+    /// For each common row and arm, the reference included.
     pub values: Vec<ValueChange>,
+    /// Facts of the machines that differ, foremost ones first.
     pub facts: Vec<FactChange>,
+    /// How many others there are.
     pub facts_same: u32,
     pub sentences: Vec<String>,
     pub warnings: Vec<Warning>,
@@ -42,6 +53,8 @@ impl StudyComparison {
 
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComparedStudy {
+    /// Its name in tables: kernel release, machine, host, processor or folder, whichever differs
+    /// first, else `A`, `B`.
     pub head: String,
     pub folder: String,
     pub machine: String,
@@ -56,27 +69,36 @@ pub struct ComparedStudy {
     pub arms: Vec<PlanArm>,
     pub reference_arm: String,
     pub margin: f64,
-    /// What ended it, and what the verdicts among its effects mean.
+    /// What ended it.
     #[serde(default)]
     pub rule: Rule,
+    /// What the verdicts among its effects mean.
     #[serde(default)]
     pub meaning: Meaning,
     pub blocks: u32,
     pub stopped_because: StoppedBecause,
+    /// How many its own report has.
     pub warnings: u32,
+    /// Rows that the other has not, or has in another unit.
     pub rows_only: Vec<String>,
+    /// Arms that the other has not.
     pub arms_only: Vec<String>,
 }
 
+/// Second study over first.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Contrast {
+    /// Above 1 is better in the second; on the raw scale a difference in the row's unit, above 0 is
+    /// better.
     pub ratio: Option<f64>,
     pub low: Option<f64>,
     pub high: Option<f64>,
-    /// Degrees of freedom (Welch–Satterthwaite).
+    /// Degrees of freedom, by Welch and Satterthwaite.
     pub degrees: Option<f64>,
     pub p: Option<f64>,
+    /// Holm-adjusted over all lines of the list; of `effects` and `suites`, over those of one arm.
     pub p_adjusted: Option<f64>,
+    /// `None` where none may be given.
     pub change: Option<Change>,
 }
 
@@ -93,6 +115,7 @@ impl Contrast {
 #[strum(serialize_all = "UPPERCASE")]
 pub enum Change {
     Better,
+    /// Only where `p_adjusted` is below 0.05.
     Worse,
     #[strum(to_string = "NO MATERIAL CHANGE")]
     NoMaterialChange,
@@ -103,12 +126,14 @@ pub enum Change {
 pub struct EffectChange {
     pub family: String,
     pub effects: [RowEffect; 2],
+    /// Effect over effect.
     pub interaction: Contrast,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SuiteChange {
     pub effects: [SuiteEffect; 2],
+    /// Effect over effect.
     pub interaction: Contrast,
 }
 

@@ -16,7 +16,9 @@ pub const QUANTILES: [(&str, f64); 4] =
 /// Fixed beforehand and the same for every service: a rule by the latencies would choose among them.
 pub const LATE_S: f64 = 200e-6;
 
-/// Requests that were due in the measured part of a run, and what became of them.
+/// Requests that were due in the measured part of a run, and what became of them. Latencies are in
+/// seconds from when each request was due. A percentile is there only where 100 samples lie beyond
+/// it.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Latency {
     /// Rate at which requests were due, per second; `None` in a closed loop, where an answer makes the

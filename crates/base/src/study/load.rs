@@ -223,7 +223,7 @@ pub struct Estimated {
     pub high: Option<f64>,
 }
 
-/// An arm at one rate of the curve.
+/// An arm at one rate of the curve; a number is null where it is not known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CurvePoint {
     pub arm: String,
@@ -254,7 +254,7 @@ pub struct CurvePoint {
     pub cores_used: Option<Span>,
 }
 
-/// The curve of a study.
+/// Latency against rate. Numbers are means over blocks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadCurve {
     /// Requests a second that each arm carried at most, by the screening, or beyond it on the curve.

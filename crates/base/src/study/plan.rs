@@ -17,22 +17,25 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
+/// Every choice of a study, random ones included. It is written once, before the first run, and
+/// never changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     pub schema: u32,
+    /// Version of the program that drew the plan.
     pub coretwin: String,
-    /// What is studied: `host`, or the preset of a simulated machine.
+    /// What is studied: `host`, or the name of a simulated machine.
     pub machine: String,
-    /// Where its readings come from; `None` in plans older than the word. Read it by
-    /// [`Plan::origin`].
+    /// `None` in older plans: [`Plan::origin`] reads it from `simulation`, `machine`, `topology`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
     pub comparison: Comparison,
     /// The arms; the first is the reference.
     pub arms: Vec<PlanArm>,
+    /// Label of the arm that the others are compared with.
     pub reference_arm: String,
     pub rows: Vec<PlanRow>,
-    /// Which arms separate siblings from threads, where that is asked.
+    /// Which arms separate siblings from threads, with `--split`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,
     /// The user's command, for rows of workload `command`.
@@ -41,15 +44,17 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Map<String, Value>>")]
     pub cputime: Option<Box<Experiment>>,
+    /// The simulated machine, of a simulated study.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Map<String, Value>>")]
     pub simulation: Option<Box<Simulation>>,
+    /// Seed of every random choice: ChaCha8 streams keyed by seed, purpose and index.
     pub seed: u64,
     /// Order of the arms (indexes into `arms`) in each block, drawn for as many blocks as the
     /// study could run; a block that is run again keeps its order.
     pub orders: Vec<Vec<u16>>,
     pub rules: Rules,
-    /// Choices of thread counts still to be made on the data.
+    /// Choices of thread counts that are still to be made on the data.
     pub screening: Option<Screening>,
     /// Of a load curve: the objective, and how saturation is found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,14 +67,18 @@ pub struct Plan {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Comparison {
+    /// SMT is really off in one arm and on in another.
     Smt,
+    /// The arm `one-per-core` stands in for SMT off.
     StandIn,
+    /// Plain CPU sets: no verdict on SMT.
     #[default]
     None,
 }
 
-/// An arm, resolved on this machine. Where commands are compared, each with each state of the machine is
-/// an arm of its own.
+/// An arm, resolved on this machine. Where commands are compared, each with each state of the
+/// machine is an arm of its own. Of a boot arm the plan knows no CPUs: `environment.json` has them
+/// in `boots`.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanArm {
     pub label: String,
@@ -79,6 +88,7 @@ pub struct PlanArm {
     pub cpus: CpuSet,
     pub cores: u32,
     pub threads: u32,
+    /// Whether SMT is active, where the arm itself decides that.
     pub smt: Option<bool>,
     pub about: String,
     /// The command that is run in it, where commands are compared.
@@ -164,6 +174,7 @@ pub struct PlanRow {
     pub unit: String,
     pub better: Better,
     pub scale: Scale,
+    /// Labels of the arms that have the row's placement; absent where all have it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arms: Vec<String>,
 }
@@ -183,18 +194,20 @@ impl PlanRow {
     }
 }
 
-/// What a plan says of its load curve. Its rows are the curve's rates, each with [`RATE`] among its
-/// parameters; a share becomes a rate when the job is made.
+/// What a plan says of its load curve. Its rows are the curve's rates, each with `rate` among its
+/// parameters, like `50%` or `2000/s`; a reading has what it was, per second.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadPlan {
+    /// Latency that must be kept, like `p99=10ms`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub slo: Option<Objective>,
-    /// What is run in every arm, before the first block, to find how much it carries; `None` where all
-    /// rates are given in requests a second.
+    /// The row that is run in every arm before the first block, phase `screen`, to find how much
+    /// the arm carries; `None` where all rates are given in requests a second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saturation: Option<PlanRow>,
     /// Whether that row asks for a rate: then the rate is raised until the arm no longer keeps up.
+    /// Otherwise requests follow as fast as they are answered.
     #[serde(default)]
     pub raised: bool,
     /// Most blocks of that screening.
@@ -231,6 +244,7 @@ pub enum ThreadRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CopyRule {
+    /// One copy for each CPU of the arm.
     PerCpu,
     Fixed(u32),
 }
@@ -275,6 +289,8 @@ pub struct Screening {
     pub orders: Vec<Vec<u16>>,
 }
 
+/// When the study stops, and what disturbs a run. A number out of its range is an error that names
+/// the field.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rules {
     pub protocol: Protocol,
@@ -286,26 +302,26 @@ pub struct Rules {
     pub margin: f64,
     /// Longest time the study may take, in seconds; `None` for a fixed number of blocks.
     pub budget_s: Option<f64>,
-    /// Set aside a run when more than this share of the arm's CPU time was stolen
-    /// ([`DISTURBED_SHARE_MAX`], unless somebody asked for another).
+    /// A run is set aside when more than this share of the arm's CPU time was stolen, 0 to 1.
     pub steal_share_max: f64,
-    /// Set aside a run when others used more than this share of the measured CPUs' time.
+    /// A run is set aside when others used more than this share of the measured CPUs' time, 0 to 1.
     pub others_share_max: f64,
     /// How often a block may be run again for such a cause.
     pub retries_max: u32,
     /// Whether every row is run, unanalysed, before the first block.
     #[serde(default)]
     pub warmup: bool,
-    /// How often it then is, in the reference arm or, where commands are compared, in every arm.
+    /// Runs of a row before the first block, in the reference arm or, where commands are compared,
+    /// in every arm; absent where it is 1.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub warmup_runs: u32,
-    /// How long the machine rests after a switch of SMT before anything is run, in seconds.
+    /// Rest after a switch of SMT or a boot before anything is run, in seconds; at most a day.
     #[serde(default)]
     pub settle_s: f64,
-    /// Runs of every row within one visit to an arm; they count as one, by their mean.
+    /// Runs of every row within one visit to an arm, 1 to 1000; they count as one, by their mean.
     #[serde(default = "one")]
     pub repeats: u32,
-    /// What the looks ask.
+    /// What the looks ask; `width` where it is missing.
     #[serde(default)]
     pub until: Rule,
 }

@@ -33,8 +33,9 @@ impl Better {
 pub enum Status {
     #[default]
     Ok,
+    /// A result: `cause` and `output` say how.
     Failed,
-    /// It ran, but something outside disturbed it, by a criterion fixed beforehand.
+    /// It was disturbed from outside, by a cause fixed beforehand.
     SetAside,
 }
 
@@ -43,9 +44,11 @@ pub enum Status {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
 pub enum Phase {
-    /// First run of a row, or after a slow change of the machine: kept, never analysed.
+    /// First run of a row, or of a visit after a switch or boot; never analysed.
     Warmup,
+    /// Made to choose a thread count, or to find saturation.
     Screen,
+    /// Analysed.
     #[default]
     Study,
 }
@@ -57,60 +60,94 @@ pub struct Metric {
     pub better: Better,
 }
 
-/// One run of one row in one arm. Small, so that a million of them are at hand: what many readings
-/// have in common is shared between them.
+// Small, so that a million of them are at hand: what many readings have in common is shared between them.
+/// One run of one row in one arm. `run --json` has `origin` (`measured` or `emulated`) beside these
+/// fields; of a journal the plan says it. A line of a journal ends with `checksum`: the CRC-32 (as
+/// of gzip) of all bytes of the line before `,"checksum"`, eight hexadecimal digits.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reading {
     pub schema: u32,
+    /// Number of the line, from 0, without gaps; a gap or a repetition is an error.
     pub seq: u64,
+    /// What the run is for.
     #[serde(default)]
     pub phase: Phase,
+    /// Block within its phase, from 0; the unit of statistics.
     pub block: u32,
-    /// Number of the arm change this reading was taken in, from 0; readings of one switch share
-    /// the state of the machine.
+    /// Number of the arm change, from 0. Readings of one switch share the state of the machine, and
+    /// those of one row count as one value. Where SMT is switched each is a switch; where boots are
+    /// compared, a boot.
     pub switch: u32,
-    /// 0 at first; a block that was set aside or broken off is run again with the next number,
-    /// and only the last complete attempt of a block is analysed.
+    /// 0, or more where a block was disturbed or broken off and run again; only the last complete
+    /// attempt of a block is analysed.
     pub attempt: u32,
+    /// Label of the arm.
     pub arm: SharedText,
+    /// Row of the plan, like `chat:rooms=20`.
     pub row: SharedText,
     /// Name of the workload; `command` for a user's own.
     pub workload: SharedText,
+    /// Its parameters, defaults filled in.
     #[serde(default)]
     pub params: Arc<Params>,
     pub placement_asked: Placement,
+    /// CPUs on which its tasks were seen to run.
     #[serde(default)]
     pub cpus_ran: Arc<CpuSet>,
     pub status: Status,
+    /// Why it failed or was set aside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<SharedText>,
     /// The primary value; `None` if the run failed.
     pub value: Option<f64>,
     pub unit: SharedText,
     pub better: Better,
+    /// Other numbers. Peak memory is always there; for a command CPU seconds per run too;
+    /// `energy_j` where the packages' counters can be read. Where the processor counts: `cycles`,
+    /// `instructions`, `reference_cycles` (at base clock) and `llc_misses` of all the run's
+    /// processes, with `user_` before each where only user mode may be counted. MPERF and APERF
+    /// stand in for cycle counters that are missing. A row of a simulated study has
+    /// `sampled_fraction`, `runs` (whose mean the value is) and, of several, `seed_error` (its
+    /// standard error, % of it).
     #[serde(default)]
     pub metrics: Arc<BTreeMap<String, Metric>>,
+    /// Operations done.
     #[serde(default)]
     pub operations: u64,
+    /// Wall time of the measured part; simulated time of a simulated study.
     pub elapsed_s: f64,
+    /// User time of everything that the run started, set-up included.
     pub user_s: f64,
     pub system_s: f64,
+    /// Time that the hypervisor took on the arm's CPUs during the run (10 ms ticks of
+    /// `/proc/stat`).
     #[serde(default)]
     pub steal_s: f64,
+    /// Thread count given to the workload, or its number of tasks.
     pub threads: u32,
+    /// Copies that ran side by side.
     #[serde(default = "one")]
     pub copies: u32,
+    /// What was measured one after another, in the unit of the value (with copies: one copy after
+    /// the other).
     #[serde(default, skip_serializing_if = "nothing")]
     pub samples: Arc<Vec<f64>>,
+    /// Words beside the numbers: the file system of a scratch folder, the shell that was run;
+    /// `scheduler`, the one in charge, on a kernel with sched_ext (`kernel`, a policy's name, or
+    /// another one's own); `seed` and `trace` (a hash of all that happened) of a simulated run.
     #[serde(default, skip_serializing_if = "no_words")]
     pub notes: Arc<BTreeMap<String, String>>,
+    /// Whether each check held; one that did not makes the run `failed`. `scheduler`: the arm's was
+    /// in charge before and after the run.
     #[serde(default)]
     pub checks: Arc<BTreeMap<String, bool>>,
+    /// End of the output of a failed command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<SharedText>,
     /// Of a service under load: what became of its requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Arc<Latency>>,
+    /// Entry of `environment.json`, `moments`.
     pub env: SharedText,
 }
 

@@ -50,6 +50,8 @@ pub(crate) struct Args {
     fail_on_findings: bool,
 }
 
+/// An entry of `audit --json`: one table's report for a file; for the built-in tables a list of
+/// these, then the claims of the texts, then the note's slowdowns.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Entry {

@@ -1,6 +1,8 @@
 //! `coretwin generate`: completions, man pages and the reference, from the command line's own
 //! definition and the program's own tables.
 
+mod figures;
+
 use crate::exit::DONE;
 use crate::out;
 #[cfg(feature = "sim")]
@@ -39,7 +41,7 @@ enum What {
     },
     /// A man page for every verb, into a folder
     Man { folder: PathBuf },
-    /// The reference as Markdown, into a folder: verbs, workloads, simulation, counters
+    /// The reference as Markdown, into a folder: verbs, workloads, simulation, counters, figures
     Reference { folder: PathBuf },
 }
 
@@ -121,7 +123,8 @@ fn make(folder: &Path) -> Result<()> {
 const INDEX: &str = "\
 # Reference
 
-Written by `cargo xtask docs` from the program's own tables; a test fails where it is old.
+To look up any option, name or field. Written by `cargo xtask docs` from the program's own tables and the doc comments
+of its records; a test fails where it is old.
 
 * [Verbs](verbs.md): every verb with its options and examples
 * [Workloads](workloads.md): workloads, suites, arms, placements, machines, schedulers
@@ -129,7 +132,11 @@ Written by `cargo xtask docs` from the program's own tables; a test fails where 
 * [Scheduler](scheduler.md): parameters and counters of the schedulers for a live kernel
 * [Study files](study-file.schema.json): JSON schema of what `study -f` reads
 * [Plans](plan.schema.json) and [lines of journals](journal-line.schema.json): the same of what a study writes
-* [Records](../../FORMAT.md): every field of every file and of `--json`
+* Records, every field of every file and of `--json`: [studies](format-study.md), [fleets](format-fleet.md),
+  [machines](format-machine.md), [CPU time](format-cputime.md), [simulations](format-simulation.md); what holds for
+  all is in [FORMAT.md](../../FORMAT.md)
+* [Figures](figures.md): columns of datasets, metrics for monitors
+* [Input limits](input-limits.md): how much is read of each input
 ";
 
 fn pages(command: Command) -> Result<Vec<(&'static str, String)>> {
@@ -140,6 +147,8 @@ fn pages(command: Command) -> Result<Vec<(&'static str, String)>> {
         #[cfg(feature = "sim")]
         ("simulation.md", simulation()?),
         ("scheduler.md", scheduler()?),
+        ("figures.md", figures::page()?),
+        ("input-limits.md", figures::input_limits()?),
         ("study-file.schema.json", serde_json::to_string_pretty(&study::file::schema())? + "\n"),
         ("plan.schema.json", serde_json::to_string_pretty(&json_schema::plan())? + "\n"),
         (

@@ -34,6 +34,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// What can be named: workloads, suites, arms, placements, machines, schedulers.
 #[derive(Serialize)]
 struct Catalogue {
     schema: u32,

@@ -140,6 +140,7 @@ fn difference(difference: &Difference, colon: &str) -> String {
     format!("{what}{colon} was {saved}, is {now}{managed}")
 }
 
+/// What was done.
 #[derive(Serialize)]
 struct Done {
     schema: u32,
@@ -148,8 +149,11 @@ struct Done {
     control_after: Option<SmtControl>,
     online_before: CpuSet,
     online_after: CpuSet,
+    /// How long it took.
     seconds: f64,
+    /// What is not as it was saved.
     differences: Vec<Difference>,
+    /// What must be done by hand, a sentence each.
     left_to_do: Vec<String>,
     warnings: Vec<String>,
 }

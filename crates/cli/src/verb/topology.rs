@@ -40,6 +40,7 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     Ok(DONE)
 }
 
+/// The topology, and the ways to go without SMT.
 #[derive(Serialize)]
 struct Shown {
     #[serde(flatten)]

@@ -13,7 +13,8 @@ use serde::Serialize;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// A stable word for programs.
+    /// `build`, `kernel`, `btf`, `privileges`, `jit`, `scheduler`, `core-scheduling`, `panic` or
+    /// `siblings`.
     pub name: &'static str,
     pub level: Level,
     pub found: String,

@@ -18,6 +18,7 @@ use std::path::PathBuf;
 
 pub const FILE: &str = "run/coretwin/sched.json";
 
+/// What the process that holds a scheduler leaves in `/run/coretwin/sched.json` each second.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     pub schema: u32,
@@ -30,7 +31,9 @@ pub struct Record {
     /// When it was loaded, in UTC, `2026-01-31T12:00:00Z`.
     pub loaded_utc: String,
     pub options: Options,
+    /// When these were counted.
     pub counted_utc: String,
+    /// By the names that `sched status` explains.
     #[serde(default)]
     pub counters: BTreeMap<String, u64>,
     /// The cores as it sees them, in its own order.
@@ -43,11 +46,15 @@ pub struct Record {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Core {
+    /// Its CPUs that are online.
     pub online: u32,
+    /// Its CPUs that run a task.
     pub running: u32,
+    /// Tasks that wait there.
     pub queued: u32,
 }
 
+/// How it ended: the kernel's number and words, and what they mean.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ending {
     /// The kernel's number for the kind of end (`enum scx_exit_kind`, kernel/sched/ext.c).

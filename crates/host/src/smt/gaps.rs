@@ -14,7 +14,7 @@ use coretwin_base::machine::topology::SmtControl;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Something that is not as it was saved.
+/// Something that is not as it was saved; after `off`, what `restore` would undo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// What, such as `cpu3`, `interrupt 24 (nvme0q3)`, `cpuset /sys/fs/cgroup/jobs`.

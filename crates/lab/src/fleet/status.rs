@@ -13,6 +13,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+/// How far a fleet is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Status {
     pub schema: u32,

@@ -32,10 +32,13 @@ pub struct LiveRun {
     pub elapsed_s: f64,
     /// Whether every task but servers ended; otherwise the time was up.
     pub finished: bool,
+    /// Operations done, by name.
     pub operations: BTreeMap<String, u64>,
+    /// CPU time by program.
     pub cpu_s: BTreeMap<String, f64>,
     /// CPU time of the task that had least over that of the task that had most, of all that the run waits for.
     pub fairness: Option<f64>,
+    /// Tasks that ended.
     pub ended: u64,
 }
 

@@ -14,6 +14,9 @@ use coretwin_base::study::reading::Better;
 use coretwin_base::study::summary::Verdict;
 use serde::Serialize;
 
+/// The article's tables from a study's rows, one of Tables 1, 2 and 4 to 6 each. As CSV, a line for
+/// each of `rows`, with `origin` last; columns `article_*` are empty where the article has no such
+/// row.
 #[derive(Serialize)]
 struct Tables {
     schema: u32,
@@ -27,7 +30,10 @@ struct Tables {
 struct Table {
     table: u8,
     title: String,
+    /// One for each row and arm; fields as in `summary.json`.
     rows: Vec<Record>,
+    /// What was printed for the whole family: `label` is `geomean` for the means, `table` 7 on
+    /// 2.5.32.
     printed: Vec<Cells>,
 }
 
@@ -54,6 +60,7 @@ struct Record {
     high: Option<f64>,
     verdict: Option<Verdict>,
     failed: u32,
+    /// What was printed for the row.
     article: Option<Cells>,
 }
 

@@ -1,5 +1,5 @@
-//! The tables of a dataset: columns with their types, and the rows of each, by workload. FORMAT.md
-//! documents every column.
+//! The tables of a dataset: columns with their types, and the rows of each, by workload, as
+//! docs/reference/figures.md lists them.
 //!
 //! `readings` has every run and `metrics` the numbers beside its value; `effects` what an arm did for a
 //! row on one machine, and `fleet_effects` what it did over machines. The machine and the workload are

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+/// A number with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     pub value: f64,

@@ -36,6 +36,7 @@ impl Objective {
 /// Two commands beside each other, by number. A slowdown is time beside the other over time alone.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PairSlowdown {
+    /// Number of a command, from 0.
     pub a: usize,
     pub b: usize,
     pub slowdown_a: f64,
@@ -51,7 +52,7 @@ pub struct PairSlowdown {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Placement {
     pub objective: Objective,
-    /// Which share a core, by number; `None`: it has one for itself.
+    /// Which share a core, by number; the second is `None` where the first has a core for itself.
     pub pairs: Vec<(usize, Option<usize>)>,
     /// The sum, or the largest, of the slowdowns.
     pub cost: f64,
@@ -62,7 +63,7 @@ pub struct Placement {
     /// Cost of a random placement over that of this rule, which sees all blocks but the one it is
     /// tried on; `None` for fewer than three blocks.
     pub gain: Option<Estimate>,
-    /// CPUs of the core of each pair, where the kernel tells of enough cores with siblings.
+    /// CPUs of the core of each pair; absent where the kernel tells of too few cores with siblings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<CpuSet>,
 }

@@ -10,6 +10,7 @@ use crate::study::summary::StoppedBecause;
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
 
+/// One condition: the work, alone or beside spinners.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConditionResult {
     pub name: String,
@@ -21,17 +22,23 @@ pub struct ConditionResult {
     pub real_s: Option<f64>,
     pub user_s: Option<f64>,
     pub system_s: Option<f64>,
+    /// Real time over real time alone.
     pub slowdown: Option<f64>,
+    /// Lower end of its interval.
     pub low: Option<f64>,
+    /// Upper end.
     pub high: Option<f64>,
+    /// The same of user and system time.
     pub cpu_slowdown: Option<Estimate>,
+    /// Progress of a spinner alone over its progress here; `None` where it does not count.
     pub spinner_slowdown: Option<Estimate>,
-    /// System throughput (`stats/src/cputime.rs`): 1 is what a CPU gives to one of them.
+    /// System throughput: 1 is what a CPU gives to one of them.
     pub stp: Option<Estimate>,
     /// Average normalised turnaround time: the mean slowdown of all.
     pub antt: Option<Estimate>,
     pub blocks: u32,
     pub failed: u32,
+    /// Why its runs failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
@@ -41,9 +48,15 @@ pub struct SpinnerAlone {
     pub cpus: CpuSet,
     /// What it counted per second, geometric mean over blocks; `None` where it does not count.
     pub rate: Option<f64>,
+    /// `steps/s` or `lines/s`.
     pub unit: String,
 }
 
+/// What CPU time was worth, condition by condition. A folder of `cputime` holds `plan.json` (whose
+/// `cputime` says what each row is), `journal.jsonl`, `environment.json`, `cputime.json`,
+/// `report.html` and `report.md`; its readings have the metrics `work_user_s`, `work_system_s`,
+/// `spinner_N_rate` and `spinner_cpu_s`. With `--with`, conditions are named after the commands
+/// (`zip`, `zip beside db`), and there are no `factors`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CputimeSummary {
     pub schema: u32,
@@ -52,17 +65,22 @@ pub struct CputimeSummary {
     pub origin: Origin,
     pub work: String,
     pub spinner: String,
+    /// The two CPUs on which work and spinners meet.
     pub cpus: Pair,
+    /// A CPU of another core behind the same last-level cache; `None` if there is none.
     pub control: Option<CpuId>,
     pub topology_trust: Trust,
+    /// What it comes to, in sentences.
     pub meaning: Vec<String>,
     pub conditions: Vec<ConditionResult>,
     pub spinners_alone: Vec<SpinnerAlone>,
+    /// Of one spinner on the sibling; `None` where nothing is known to share a core.
     pub factors: Option<Factors>,
     pub blocks: u32,
     pub blocks_set_aside: u32,
     pub seed: u64,
     pub stopped_because: StoppedBecause,
+    /// That others left no block undisturbed, in a sentence; absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub too_busy: Option<String>,
     pub warnings: Vec<Warning>,
@@ -74,14 +92,18 @@ pub struct CputimeSummary {
 /// What a busy sibling does to a CPU second, both ways (slowdown `r`, yield `s`).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Factors {
+    /// `r` of the work.
     pub slowdown: Estimate,
-    /// The same of the neighbour, by its progress; `None` where it does not count.
+    /// `r` of the neighbour, by its progress; `None` where it does not count.
     pub neighbour_slowdown: Option<Estimate>,
+    /// `s`.
     pub core_yield: Option<Estimate>,
 }
 
-/// A line of `factors.jsonl`: what accounting may use on this machine, for this work beside this
-/// neighbour. Only of CPUs that share a core, by the kernel's word or by contention.
+/// What accounting may use on this machine, for this work beside this neighbour; only of CPUs that
+/// share a core, by the kernel's word or by contention. It is in the state folder
+/// (`/var/lib/coretwin` for root, else `$XDG_STATE_HOME/coretwin`, else `~/.local/state/coretwin`)
+/// and appended to, a line a run; lines that do not read are left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredFactors {
     pub schema: u32,

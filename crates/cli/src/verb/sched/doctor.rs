@@ -10,6 +10,7 @@ use coretwin_host::sched_ext::doctor::{self, Check, Examiner, Level, can_load, e
 use coretwin_report::topology::beside;
 use serde::Serialize;
 
+/// Whether a scheduler can be loaded here. Exit status 3 where something blocks.
 #[derive(Serialize)]
 struct Findings {
     schema: u32,

@@ -33,18 +33,20 @@ pub(super) struct How {
     trial_decisions: bool,
 }
 
+/// A scenario on the running kernel. Times and numbers are those after its warm-up.
 #[derive(Serialize)]
 struct Record {
     schema: u32,
     scenario: String,
     scheduler: &'static str,
+    /// What differs from the defaults, as `name=value`.
     set: Vec<String>,
     seed: u64,
     #[serde(flatten)]
     run: LiveRun,
-    /// What the scheduler counted of the scenario's tasks after the warm-up.
+    /// What the scheduler counted of the scenario's own tasks; `None` with `--kernel`.
     statistics: Option<Statistics>,
-    /// Of decisions taken again.
+    /// Of decisions taken again by the simulated policy, in tests.
     #[serde(skip_serializing_if = "Option::is_none")]
     decisions: Option<Replay>,
     /// Why the kernel ejected the scheduler; `None` if it did not.

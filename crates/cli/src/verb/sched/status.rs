@@ -154,6 +154,10 @@ fn counters(record: &Record) -> String {
     text
 }
 
+/// Which scheduler is in charge; with `--watch` an object a line. As OpenMetrics:
+/// `coretwin_sched_supported`, `coretwin_sched_in_charge{scheduler="…"}`, `coretwin_sched_ejected`,
+/// and while ours is loaded `coretwin_sched_cpus_running`, `coretwin_sched_tasks_waiting` and each
+/// counter as `coretwin_sched_NAME_total` (largest values as gauges without `_total`).
 #[derive(Serialize)]
 struct Status {
     schema: u32,
@@ -161,9 +165,11 @@ struct Status {
     scheduler: String,
     /// What the kernel tells of sched_ext; none: it has none.
     sched_ext: Option<State>,
+    /// Ours, while it is in charge.
     loaded: Option<Record>,
     /// Ours, as it was when it ended otherwise than by being unloaded.
     gone: Option<Record>,
+    /// Why the record cannot be read.
     problem: Option<String>,
 }
 

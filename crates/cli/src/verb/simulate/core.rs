@@ -202,6 +202,7 @@ impl<'a, Record> Predicted<'a, Record> {
     }
 }
 
+/// Experiments with the simulated core.
 #[derive(serde::Serialize)]
 struct Experiments {
     enhancements: Vec<CoreEnhancement>,
@@ -268,6 +269,7 @@ fn profile_of(name: &str) -> Result<Profile> {
     Profile::named(name).context("a profile of the table")
 }
 
+/// What `simulate core` can be told to run.
 #[derive(serde::Serialize)]
 struct Lists {
     schema: u32,

@@ -80,14 +80,17 @@ fn describe(done: &Done, is_saved: bool) -> String {
     text
 }
 
+/// What would be done.
 #[derive(Serialize)]
 struct WouldDo {
     schema: u32,
     action: String,
     dry_run: bool,
+    /// In this order.
     writes: Vec<Write>,
     seconds_expected: f64,
     findings: Vec<Finding>,
+    /// Why it would be refused.
     refusals: Vec<String>,
 }
 

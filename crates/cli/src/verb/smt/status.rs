@@ -14,6 +14,7 @@ use coretwin_host::smt::{SwitchError, capture};
 use coretwin_report::topology as drawing;
 use serde::Serialize;
 
+/// The SMT control now, and what is saved of before.
 #[derive(Serialize)]
 struct Status {
     schema: u32,
@@ -24,6 +25,7 @@ struct Status {
     threads_per_core_max: Option<u32>,
     switchable: bool,
     why: String,
+    /// Saved states, by slot.
     saved: Vec<Saved>,
     #[serde(flatten)]
     without: WithoutSmt,
@@ -33,19 +35,26 @@ struct Status {
 #[serde(untagged)]
 enum Saved {
     State(Box<State>),
-    Problem { slot: Slot, problem: String },
+    /// A saved state that cannot be used, and why.
+    Problem {
+        slot: Slot,
+        problem: String,
+    },
 }
 
 #[derive(Serialize)]
 struct State {
     slot: Slot,
     taken_utc: String,
+    /// The process that it was saved for.
     holder: Holder,
     holder_alive: bool,
     same_boot: bool,
+    /// Made by hand and done.
     kept: bool,
     control: Option<SmtControl>,
     online: CpuSet,
+    /// What is not as it was saved.
     differences: Vec<Difference>,
 }
 

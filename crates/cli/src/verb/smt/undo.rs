@@ -146,6 +146,7 @@ fn describe(restored: &Restored) -> String {
     text
 }
 
+/// What would be written, in this order.
 #[derive(Serialize)]
 struct WouldDo {
     schema: u32,
@@ -176,6 +177,7 @@ fn show_plan(root: &Root, json: bool) -> Result<u8> {
     Ok(DONE)
 }
 
+/// Saved states that were thrown away.
 #[derive(Serialize)]
 struct Forgotten {
     schema: u32,

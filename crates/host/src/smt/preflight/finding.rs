@@ -3,6 +3,7 @@
 use super::tasks::Task;
 use serde::Serialize;
 
+/// What would notice the switch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub kind: Kind,
