@@ -1,5 +1,6 @@
 //! `cargo xtask docs`: the reference in `docs/reference`, written by the program itself and from the doc
-//! comments of its records, and the pictures in `docs`, written by the tests that hold them.
+//! comments of its records; the pictures in `docs` and the list of tests of the threat model, written by the
+//! tests that hold them.
 
 use anyhow::{Context, Result};
 use std::path::Path;
@@ -23,5 +24,13 @@ pub(crate) fn run(root: &Path) -> Result<bool> {
         .current_dir(root)
         .status()
         .context("starting cargo")?;
-    Ok(status.success() && pictures.success())
+    let tests = Command::new("cargo")
+        .args(["test", "--quiet", "-p", "coretwin", "--test", "security"])
+        .args(crate::FEATURES)
+        .arg("every_test_that_the_page_names_is_there")
+        .env("UPDATE_EXPECT", "1")
+        .current_dir(root)
+        .status()
+        .context("starting cargo")?;
+    Ok(status.success() && pictures.success() && tests.success())
 }

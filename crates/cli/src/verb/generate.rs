@@ -137,6 +137,7 @@ of its records; a test fails where it is old.
   all is in [FORMAT.md](../../FORMAT.md)
 * [Figures](figures.md): columns of datasets, metrics for monitors
 * [Input limits](input-limits.md): how much is read of each input
+* [Tests of the threat model](threat-tests.md)
 ";
 
 fn pages(command: Command) -> Result<Vec<(&'static str, String)>> {
