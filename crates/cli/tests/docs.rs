@@ -203,16 +203,37 @@ fn the_reference_is_what_the_program_writes() {
     }
 }
 
+/// The anchors of a page's headings.
+fn anchors(page: &Path) -> BTreeSet<String> {
+    let text = fs::read_to_string(page).expect("page");
+    let prose = text.split("```").step_by(2).flat_map(str::lines);
+    let headings = prose.filter(|line| line.starts_with("# ") || line.starts_with("##"));
+    let kept = |c: &char| c.is_alphanumeric() || " -_".contains(*c);
+    let letter = |c: char| if c == ' ' { '-' } else { c.to_ascii_lowercase() };
+    headings
+        .map(|line| line.trim_start_matches('#').trim().chars().filter(kept).map(letter).collect())
+        .collect()
+}
+
 #[test]
 fn links_between_pages_lead_somewhere() {
-    for page in pages() {
+    let reference = fs::read_dir(root().join("docs/reference")).expect("a folder of pages");
+    let reference = reference.map(|entry| entry.expect("entry").path());
+    let reference = reference.filter(|path| path.extension().is_some_and(|end| end == "md"));
+    for page in pages().into_iter().chain(reference) {
         let text = fs::read_to_string(&page).expect("page");
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let file = link.split('#').next().unwrap_or_default();
-            if !file.is_empty() && !file.contains("://") {
-                let target = page.parent().expect("folder").join(file);
-                assert!(target.exists(), "{}: no {link}", page.display());
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            if file.contains("://") {
+                continue;
             }
+            let target = match file {
+                "" => page.clone(),
+                file => page.parent().expect("folder").join(file),
+            };
+            assert!(target.exists(), "{}: no {link}", page.display());
+            let is_there = anchor.is_empty() || anchors(&target).contains(anchor);
+            assert!(is_there, "{}: no heading for {link}", page.display());
         }
     }
 }
