@@ -26,6 +26,8 @@ const FILES: &[(&str, &str, u32)] = &[
     ("METHOD.md", "share/doc/coretwin/METHOD.md", 0o644),
     ("FORMAT.md", "share/doc/coretwin/FORMAT.md", 0o644),
     ("LIMITS.md", "share/doc/coretwin/LIMITS.md", 0o644),
+    ("CONTRIBUTING.md", "share/doc/coretwin/CONTRIBUTING.md", 0o644),
+    ("SECURITY.md", "share/doc/coretwin/SECURITY.md", 0o644),
     ("CHANGELOG.md", "share/doc/coretwin/CHANGELOG.md", 0o644),
     ("packaging/lintian-overrides", "share/lintian/overrides/coretwin", 0o644),
 ];
