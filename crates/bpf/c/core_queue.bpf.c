@@ -151,6 +151,8 @@ void on_running(u64 *context)
 	here->movable = p->nr_cpus_allowed > 1;
 	here->asked = false;
 	here->word = task->word;
+	if (!here->followed)
+		here->together_ns = now;
 	here->followed = false;
 	here->said_ns = 0;
 	if (!here->runs) {

@@ -71,6 +71,11 @@ static inline u32 word_of(u32 kept, bool waits, u64 after_ns)
 	return kept < WORD_KEPT_MAX ? kept + 1 : WORD_KEPT_MAX;
 }
 
+static inline bool may_follow(u32 waiting, u64 together_ns, u64 slice_ns)
+{
+	return !waiting || together_ns < slice_ns / 4;
+}
+
 static inline bool is_overdue(u64 waited_ns, u64 by_weight)
 {
 	return waited_ns >= (by_weight < GUARD_MAX_NS ? by_weight : GUARD_MAX_NS);

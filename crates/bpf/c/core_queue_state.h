@@ -33,6 +33,8 @@ struct cpu {
 	u8 followed;
 	/* When its task first said that it is about to wait; 0: not since it began to run. */
 	u64 said_ns;
+	/* When the first of the tasks began that have followed each other since. */
+	u64 together_ns;
 } __attribute__((aligned(64)));
 
 /* A core. */

@@ -32,6 +32,7 @@ int main(void)
 				 : kind == 'o' ? (s64)owed_of(n[0], n[1])
 				 : kind == 'l' ? lag_of(n[0], n[1], n[2])
 				 : kind == 'k' ? (s64)word_of(n[0], n[1], n[2])
+				 : kind == 'f' ? (s64)may_follow(n[0], n[1], n[2])
 				 : kind == 'a' ? ahead_of(n[0], n[1], n[2], n[3])
 					       : (s64)is_overdue(n[0], n[1]));
 	}
@@ -57,7 +58,7 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
     let mut n = [0_i64; 9];
     let small = |stream: &mut Stream| number(stream, u64::from(u32::MAX)) as u32;
     let time = |stream: &mut Stream| number(stream, 1 << 60) as i64;
-    let kind = match index % 6 {
+    let kind = match index % 7 {
         0 => {
             for three in n.chunks_mut(3) {
                 let far = i64::from(stream.next_u64().is_multiple_of(2));
@@ -95,6 +96,11 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
                 false => time(stream),
             };
             'k'
+        }
+        5 => {
+            (n[0], n[2]) = ((stream.next_u64() % 3) as i64, time(stream));
+            n[1] = if index.is_multiple_of(2) { n[2] } else { time(stream) };
+            'f'
         }
         _ => {
             (n[0], n[1]) = (time(stream), time(stream));

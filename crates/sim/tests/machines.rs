@@ -14,6 +14,7 @@ use coretwin_sim::kernel::{Outcome, SocketSpec, Start, Which, Work, run};
 use coretwin_sim::machine::{MODEL_VERSION, MachinePreset};
 use coretwin_sim::models::{Setting, predict};
 use coretwin_sim::policies::Settings;
+use expect_test::expect_file;
 use support::speeds;
 
 const MS: u64 = 1_000_000;
@@ -150,9 +151,15 @@ fn a_queue_for_each_core_is_no_worse_at_half_load() {
 }
 
 /// hackbench's shape: in each group every sender writes to every receiver; messages a second.
-fn hackbench(machine: &MachinePreset, groups: u32, policy: &str, smt: bool, seed: u64) -> f64 {
+fn hackbench(
+    machine: &MachinePreset,
+    groups: u32,
+    policy: &str,
+    smt: bool,
+    (seed, length): (u64, u64),
+) -> f64 {
     const ENDS: u32 = 10;
-    const LOOPS: u64 = 20;
+    let loops = 20 * length;
     const BYTES: u64 = 100;
     let work = |ns: u64| Step::ComputeFor {
         profile: ProfileId(1),
@@ -163,8 +170,8 @@ fn hackbench(machine: &MachinePreset, groups: u32, policy: &str, smt: bool, seed
     for receiver in 0..ENDS as u8 {
         sender.extend([work(2000), Step::Send { socket: Which::Own(receiver), bytes }]);
     }
-    sender.push(Step::Repeat { from: 0, times: Amount::Fixed(LOOPS - 1) });
-    let messages = LOOPS * u64::from(ENDS);
+    sender.push(Step::Repeat { from: 0, times: Amount::Fixed(loops - 1) });
+    let messages = loops * u64::from(ENDS);
     let receiver = vec![
         Step::Receive { socket: Which::Own(0), bytes },
         work(2000),
@@ -192,50 +199,97 @@ fn hackbench(machine: &MachinePreset, groups: u32, policy: &str, smt: bool, seed
 }
 
 /// The rows of which each seed gives a ratio: chat and tbench in part, where all of it says the same.
-fn of_fair(machine: &MachinePreset, cell: &str, smt: bool, seed: u64) -> f64 {
+fn of_fair(machine: &MachinePreset, cell: &str, smt: bool, (seed, length): (u64, u64)) -> f64 {
+    let part = |least: f64| (seed, Some(least * length as f64));
     let of = |policy| match cell.split_once(':') {
         Some(("hackbench", groups)) => {
-            hackbench(machine, groups.parse().expect("groups"), policy, smt, seed)
+            hackbench(machine, groups.parse().expect("groups"), policy, smt, (seed, length))
         }
-        Some(("chat", _)) => value_of(machine, None, cell, policy, smt, (seed, Some(0.2))),
-        Some(_) => value_of(machine, None, cell, policy, smt, (seed, Some(0.02))),
+        Some(("chat", _)) => value_of(machine, None, cell, policy, smt, part(0.2)),
+        Some(_) => value_of(machine, None, cell, policy, smt, part(0.02)),
         // A time.
         None => 1.0 / value_of(machine, None, cell, policy, smt, (seed, None)),
     };
     of("core-queue") / of("fair")
 }
 
-/// Tasks by the hundred on two cores that share no cache, and a pair: with siblings and without, the lower
-/// end over five seeds is at most a fiftieth below `fair`. `--nocapture` prints the table.
-#[test]
-#[expect(clippy::print_stdout, reason = "the table is what --nocapture asks for")]
-fn core_queue_is_not_behind_fair_with_hundreds_of_tasks_on_few_cores() {
-    const ROWS: [&str; 9] = [
-        "chat:rooms=10",
-        "chat:rooms=20",
-        "chat:rooms=40",
-        "tbench:clients=8",
-        "tbench:clients=20",
-        "hackbench:1",
-        "hackbench:4",
-        "hackbench:16",
-        "lmbench/pipe-latency",
-    ];
+/// Rows of many tasks and a pair, each without siblings and with.
+const ROWS: [&str; 10] = [
+    "chat:rooms=10",
+    "chat:rooms=20",
+    "chat:rooms=40",
+    "tbench:clients=8",
+    "tbench:clients=20",
+    "hackbench:1",
+    "hackbench:4",
+    "hackbench:8",
+    "hackbench:16",
+    "lmbench/pipe-latency",
+];
+
+/// A row over five seeds, so many times as long as need be: low end, middle, high end.
+fn interval(machine: &MachinePreset, cell: &str, smt: bool, length: u64) -> [f64; 3] {
     /// Student's t for five values, 95 % both ways.
     const T: f64 = 2.776;
+    let logs = [1, 2, 3, 4, 5].map(|seed| of_fair(machine, cell, smt, (seed, length)).ln());
+    let mean = logs.iter().sum::<f64>() / 5.0;
+    let variance = logs.iter().map(|log| (log - mean) * (log - mean)).sum::<f64>() / 4.0;
+    let half = T * (variance / 5.0).sqrt();
+    [mean - half, mean, mean + half].map(f64::exp)
+}
+
+/// Tasks by the hundred on two cores that share no cache, and a pair: with siblings and without, the lower
+/// end over five seeds is at most a fiftieth below `fair`, or where they differ by more the upper end is not behind. `--nocapture` prints the table.
+#[test]
+fn core_queue_is_not_behind_fair_with_hundreds_of_tasks_on_few_cores() {
     let machine = MachinePreset::named("xeon-mp-2-socket").expect("a machine");
-    let mut behind = Vec::new();
+    let (_, behind) = table(&machine, 1);
+    assert!(behind.is_empty(), "{behind:#?}");
+}
+
+/// The lines of a machine's table, printed as they come, and those of them that are behind.
+#[expect(clippy::print_stdout, reason = "the table is what --nocapture asks for")]
+fn table(machine: &MachinePreset, length: u64) -> (String, Vec<String>) {
+    let (mut lines, mut behind) = (String::new(), Vec::new());
     for (cell, smt) in ROWS.iter().flat_map(|cell| [(cell, false), (cell, true)]) {
-        let logs = [1, 2, 3, 4, 5].map(|seed| of_fair(&machine, cell, smt, seed).ln());
-        let mean = logs.iter().sum::<f64>() / 5.0;
-        let variance = logs.iter().map(|log| (log - mean) * (log - mean)).sum::<f64>() / 4.0;
-        let half = T * (variance / 5.0).sqrt();
-        let [low, middle, high] = [mean - half, mean, mean + half].map(f64::exp);
-        let line = format!("{cell}, siblings {smt}: {middle:.3} of fair ({low:.3} to {high:.3})");
-        println!("{line}");
-        if low < 0.98 {
+        let [low, middle, high] = interval(machine, cell, smt, length);
+        let siblings = if smt { "on" } else { "off" };
+        let line = format!(
+            "| {} | {cell} | {siblings} | {middle:.3} ({low:.3} to {high:.3}) |\n",
+            machine.name
+        );
+        println!("{}", line.trim_end());
+        lines += &line;
+        let is_wide = high - low > 0.04;
+        if low < 0.98 && !(is_wide && high >= 1.0) {
             behind.push(line);
         }
     }
+    (lines, behind)
+}
+
+/// The same on every machine but the one of 192 cores, on which these loads leave nearly all CPUs idle.
+#[test]
+#[ignore = "minutes long: for check-all; `cargo test -p coretwin-sim --release --test machines -- --ignored`"]
+fn core_queue_is_not_behind_fair_on_any_machine() {
+    let mut page = "\
+# core-queue beside `fair`, simulated
+
+Written by `UPDATE_EXPECT=1 cargo test -p coretwin-sim --release --test machines -- --ignored`. Of the simulated `fair`, above
+1 is better: middle and 95 % interval over seeds 1 to 5, with everything 1.5 times as long beside a busy sibling.
+The test fails where the lower end is below 0.98; where five seeds leave more than 2 % either way, where the upper end
+is below 1.
+
+| machine | load | siblings | of fair |
+|---|---|---|---|
+"
+    .to_owned();
+    let mut behind = Vec::new();
+    for machine in MachinePreset::all().iter().filter(|machine| cores(machine) <= 64) {
+        let (lines, of_machine) = table(machine, 5);
+        page += &lines;
+        behind.extend(of_machine);
+    }
+    expect_file!["../../../docs/evidence/core-queue-simulated.md"].assert_eq(&page);
     assert!(behind.is_empty(), "{behind:#?}");
 }

@@ -481,6 +481,12 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: KERNEL, test: "core_queue::a_task_that_is_taken_waits_no_longer_for_the_clock_it_comes_from",
     },
     Fault {
+        name: "core-queue-follows-without-end", file: "crates/base/src/simulation/core_queue/decide.rs",
+        find: "together_ns < slice_ns / 4",
+        put: "together_ns < slice_ns * 4",
+        suite: KERNEL, test: "core_queue::a_pair_follows_each_other_past_others_for_a_quarter_of_a_slice",
+    },
+    Fault {
         name: "core-queue-lost-load", file: "crates/sim/src/policies/core_queue/place.rs",
         find: "view.running_on_core(cpu) + self.queues.waiting(core)",
         put: "view.running_on_core(cpu) + 0 * self.queues.waiting(core)",

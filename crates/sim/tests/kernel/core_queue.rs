@@ -145,9 +145,13 @@ fn ping_pong(rounds: u64, late_ns: u64) -> Work {
 
 /// Wake-ups after which a task ran next where its waker did, and the longest wait.
 fn followed(work: &Work, policy: &str) -> (usize, u64) {
+    followed_on("2x2", work, policy)
+}
+
+fn followed_on(layout: &str, work: &Work, policy: &str) -> (usize, u64) {
     let mut options = options(policy, 1000);
-    options.decisions_max = 10_000;
-    let outcome = outcome(&machine("2x2", 1600), work, &options);
+    options.decisions_max = 100_000;
+    let outcome = outcome(&machine(layout, 1600), work, &options);
     let is_it = |it: &&Decision| it.reason.text() == "its waker is about to wait";
     (outcome.decisions.iter().filter(is_it).count(), outcome.wait_longest_ns)
 }
@@ -170,6 +174,19 @@ fn follow_runs_a_task_next_where_its_waker_waits_as_it_said() {
     liar.programs[0].steps[2] = compute(MS);
     let (with, longest) = followed(&liar, "core-queue");
     assert!(with < 210 && longest < MS, "{with} {longest}");
+}
+
+/// A pair that takes turns goes past a hog that waits, for a quarter of a slice together; then it is the hog's turn.
+#[test]
+fn a_pair_follows_each_other_past_others_for_a_quarter_of_a_slice() {
+    let beside = |rounds| {
+        let mut work = ping_pong(rounds, 20_000);
+        work.programs.push(hog(50));
+        work.starts = vec![on(0, 0), Start { server: true, ..on(1, 0) }, on(2, 0)];
+        followed_on("1x1", &work, "core-queue")
+    };
+    let (with, longest) = beside(1000);
+    assert!(with > 1000 && longest < 8 * MS, "{with} {longest}");
 }
 
 #[test]

@@ -73,6 +73,13 @@ pub fn is_overdue(waited_ns: u64, by_weight: u64) -> bool {
     waited_ns >= by_weight.min(GUARD_MAX_NS)
 }
 
+/// Whether a task may follow a waker that is about to wait: past tasks that wait on the core, too, while those that
+/// have followed each other on the CPU have had less than a quarter of a slice together. A pair that takes turns finds
+/// its data in the cache. With a whole slice pairs that are apart, and wait behind them at every turn, are left behind.
+pub fn may_follow(waiting: u32, together_ns: u64, slice_ns: u64) -> bool {
+    waiting == 0 || together_ns < slice_ns / 4
+}
+
 /// How often in a row a waker waited as soon as it had said so, after one more time.
 pub fn word(kept: u32, waits: bool, after_ns: u64) -> u32 {
     if waits && after_ns < WORD_NS { (kept + 1).min(WORD_KEPT_MAX) } else { 0 }

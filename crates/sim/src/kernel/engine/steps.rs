@@ -299,7 +299,8 @@ impl Engine<'_> {
             true => socket.next_writer(),
             false => socket.next_reader(),
         };
-        let sync = sends && socket.spec.sync;
+        // Kernels with dynamic ticks say so of every pipe and socket (since 2.6.30).
+        let sync = sends && (socket.spec.sync || !self.ticks.while_idle);
         own.segments_ns += moved.half_ways * socket.spec.segment_ns / 2;
         own.amount -= moved.bytes;
         let next = match (own.amount, sends) {

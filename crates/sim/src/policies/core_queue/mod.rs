@@ -59,6 +59,8 @@ struct Said {
     at_ns: Option<u64>,
     /// The task that it woke then, which runs here next.
     follower: Option<TaskId>,
+    /// When the first of the tasks began that have followed each other since.
+    since_ns: u64,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -230,6 +232,14 @@ impl CoreQueue {
         }
     }
 
+    /// The task that follows the one that ran on a CPU, if none of a better class waits.
+    fn follower(&self, view: &View, cpu: CpuId) -> Option<Place> {
+        let place = self.tasks[self.said[cpu.0 as usize].follower?.index()].place?;
+        let head = self.queues.first(view, view.layout.core(cpu).0 as usize, cpu);
+        let is_first = head.is_none_or(|head| head.0 >= place.0);
+        (is_first && view.allowed(place.3, cpu)).then_some(place)
+    }
+
     /// The first task in the queues of a CPU.
     fn own_first(&mut self, view: &View, cpu: CpuId) -> Option<Place> {
         let core = view.layout.core(cpu).0 as usize;
@@ -398,8 +408,10 @@ impl Policy for CoreQueue {
 
     fn pick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
         let displaced = self.displaced[cpu.0 as usize].take();
-        let own = self.own_first(view, cpu);
-        let taken = self.take_owed(view, cpu, own).or_else(|| match own {
+        let follower = self.follower(view, cpu);
+        let own = follower.or_else(|| self.own_first(view, cpu));
+        let owed = if follower.is_some() { None } else { self.take_owed(view, cpu, own) };
+        let taken = owed.or_else(|| match own {
             None if self.rules.passive => self.take_any(view, cpu, answer),
             _ => None,
         });
@@ -433,12 +445,14 @@ impl Policy for CoreQueue {
         let own = &mut self.tasks[task.index()];
         self.queues.move_home(own, cpu, queue, weight(view.task(task).nice));
         self.queues.begin(own);
-        self.said[cpu.0 as usize] = Said::default();
+        let said = &mut self.said[cpu.0 as usize];
+        let since_ns = if said.follower == Some(task) { said.since_ns } else { view.now_ns };
+        *said = Said { since_ns, ..Said::default() };
     }
 
     fn stopping(&mut self, view: &View, cpu: CpuId, task: TaskId, stop: Stop, answer: &mut Answer) {
         self.count(view, task);
-        if let Some(at_ns) = std::mem::take(&mut self.said[cpu.0 as usize]).at_ns {
+        if let Some(at_ns) = self.said[cpu.0 as usize].at_ns.take() {
             let waits = matches!(stop, Stop::Blocked | Stop::Exited);
             let own = &mut self.tasks[task.index()];
             own.word = decide::word(own.word, waits, view.now_ns.saturating_sub(at_ns));

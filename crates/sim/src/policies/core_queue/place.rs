@@ -66,8 +66,8 @@ impl CoreQueue {
     }
 
     /// Whether a task goes next where its waker runs, which says that it is about to wait, and lately did so at
-    /// once: to start an idle CPU takes longer. If it does not this time, the next tick tells others. Not beside
-    /// a busy sibling while a whole core is idle.
+    /// once: to start an idle CPU takes longer. If it does not this time, the next tick tells others. Not
+    /// beside a busy sibling while a whole core is idle.
     fn follows(&mut self, view: &View, task: TaskId, wake: &Wake) -> bool {
         let (last, here) = (self.tasks[task.index()].home, wake.here);
         let Some(waker) = view.current(here).filter(|_| wake.sync) else { return false };
@@ -76,7 +76,12 @@ impl CoreQueue {
         let keeps = self.tasks[waker.index()].word >= decide::WORD_KEPT;
         let said = &mut self.said[here.0 as usize];
         said.at_ns.get_or_insert(view.now_ns);
-        let is_free = said.follower.is_none_or(|it| it == task) && self.queues.waiting(core) == 0;
+        let is_free = said.follower.is_none_or(|it| it == task)
+            && decide::may_follow(
+                self.queues.waiting(core) as u32,
+                view.now_ns.saturating_sub(said.since_ns),
+                self.rules.slice_ns,
+            );
         let is_alone = view.running_on_core(here) < 2 || view.idle_cores.is_empty();
         let follows = self.rules.follow && keeps && near && is_free && is_alone;
         said.follower = if follows { Some(task) } else { said.follower.filter(|it| *it != task) };
