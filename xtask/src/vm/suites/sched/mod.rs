@@ -8,6 +8,7 @@ mod article;
 mod behaviours;
 mod conformance;
 pub(crate) mod cost;
+mod floors;
 mod load;
 mod rough;
 mod without;
@@ -52,6 +53,7 @@ fn machines(wanted: &Wanted) -> Vec<Machine> {
                     ("rough", TWO_CORES),
                     ("scenarios", ONE_CORE),
                     ("behaviours", TWO_CORES),
+                    ("floors", TWO_CORES),
                     (article::LINUX_2_4_19, TWO_CORES),
                     (article::CROWD_2_4_19, TWO_CORES),
                     (article::ROUGH_2_4_19, TWO_CORES),
@@ -93,6 +95,7 @@ fn guest(guest: &mut Guest) -> Result<()> {
         article::CROWD_2_4_19 => article::large_crowds(guest),
         article::ROUGH_2_4_19 => article::rough(guest, "linux-2.4.19"),
         "behaviours" => behaviours::run(guest),
+        "floors" => floors::run(guest),
         "scenarios" => conformance::run(guest),
         "rough" => {
             rough::run_quick(guest)?;

@@ -122,7 +122,7 @@ fn decided_again() -> Result<String> {
     std::fs::write("/tmp/real-time.toml", REAL_TIME).context("writing a scenario")?;
     let arguments = ["sched", "scenario", "/tmp/real-time.toml", "--json", "--trial-decisions"];
     let decisions = &json_of("coretwin", &arguments)?["decisions"];
-    for kind in ["w", "o", "l", "a", "g", "k"] {
+    for kind in ["w", "o", "l", "a", "g", "k", "f"] {
         ensure!(decisions["told"][kind].as_u64() > Some(0), "none of kind {kind}: {decisions}");
     }
     ensure!(decisions["different"] == json!([]), "{decisions}");
@@ -363,8 +363,12 @@ fn every_hog_ran(load: &Load) -> Result<String> {
 
 /// The CPU time of each in a while; all must have some.
 fn used_ticks(load: &Load) -> Result<Vec<u64>> {
+    used_ticks_in(load, TURNS)
+}
+
+pub(super) fn used_ticks_in(load: &Load, time: Duration) -> Result<Vec<u64>> {
     let before = load.used_ticks()?;
-    std::thread::sleep(TURNS);
+    std::thread::sleep(time);
     let used: Vec<u64> =
         load.used_ticks()?.iter().zip(before).map(|(now, then)| now - then).collect();
     ensure!(used.iter().all(|ticks| *ticks > 0), "somebody starved: {used:?}");

@@ -1,0 +1,166 @@
+//! What a work-conserving scheduler keeps whatever the load, each as a floor that a plausible mistake in the program
+//! falls through: a kick that is not sent, tasks that no other core pulls, a clock taken over from another queue, load
+//! that does not count who waits. And shares by nice value, group and mask.
+
+use super::behaviours::{counter, scenario};
+use super::load::{self, Load};
+use super::rough::used_ticks_in;
+use crate::vm::guest::Guest;
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use std::time::Duration;
+
+/// How far from its share of CPU time a task may be.
+const SHARE_BESIDE: f64 = 0.05;
+
+/// Of these: turns are long where CPUs take turns themselves.
+const SHARED: Duration = Duration::from_secs(8);
+
+const HEAD: &str = r#"
+title = "a floor"
+about = "What holds under any load."
+topology = "2x2"
+profile = "gzip"
+slowdown = 1.0
+until_ms = 3000
+warmup_ms = 500
+"#;
+const HOG: &str = "[{ forever = true, steps = [{ compute_us = 1000 }] }]";
+
+pub(super) fn run(guest: &mut Guest) -> Result<()> {
+    guest.check_told("kick: who is displaced goes on at once on an idle CPU of any core", kick)?;
+    guest
+        .check_told("pull: tasks leave a crowded core while they wait, and for idle CPUs", pull)?;
+    guest.check_told("clock: who changes cores waits for nobody's past", clock)?;
+    guest.check_told("load: who waits counts where tasks start", crowd)?;
+    guest.check_told("shares by nice value, weight of groups and masks", shares)?;
+    Ok(())
+}
+
+/// Runs a scenario of these programs, names with steps, and tasks.
+fn run_scene(
+    name: &str,
+    programs: &[(&str, String)],
+    tasks: &[String],
+    set: &[&str],
+) -> Result<Value> {
+    let programs: String = programs
+        .iter()
+        .map(|(name, steps)| format!("\n[[program]]\nname = \"{name}\"\nsteps = {steps}\n"))
+        .collect();
+    let tasks: String = tasks.iter().map(|task| format!("\n[[task]]\n{task}\n")).collect();
+    let path = format!("/tmp/{name}.toml");
+    std::fs::write(&path, format!("name = \"{name}\"\n{HEAD}{programs}{tasks}"))
+        .context("writing a scenario")?;
+    scenario(&path, set)
+}
+
+fn seconds(record: &Value, program: &str) -> Result<f64> {
+    record["cpu_s"][program].as_f64().with_context(|| format!("no {program} in {record}"))
+}
+
+/// A real-time task takes each CPU in turn for a quarter of the time, a tenth of a second each; three others are idle.
+/// Who is told of the displaced task takes it in a few milliseconds, though CPUs of a guest take turns.
+fn kick() -> Result<String> {
+    let mut programs = vec![("normal", HOG.to_owned())];
+    let mut tasks = vec!["program = \"normal\"".to_owned()];
+    for (cpu, name) in ["turn0", "turn1", "turn2", "turn3"].into_iter().enumerate() {
+        let turn = "{ forever = true, steps = [{ compute_us = 100000 }, { sleep_us = 300000 }] }";
+        programs.push((name, format!("[{{ sleep_us = {} }}, {turn}]", 1 + 100_000 * cpu)));
+        tasks.push(format!(
+            "program = \"{name}\"\nclass = \"fifo\"\npriority = 50\ncpus = \"{cpu}\"\nmade_on = {cpu}\nserver = true"
+        ));
+    }
+    let record = run_scene("kick", &programs, &tasks, &[])?;
+    let (ran_s, elapsed_s) =
+        (seconds(&record, "normal")?, record["elapsed_s"].as_f64().context("no time")?);
+    let longest_ms = counter(&record, "waited_longest_ns")? / 1_000_000;
+    let told = format!(
+        "{ran_s:.2} of {elapsed_s:.2} s, {longest_ms} ms the longest wait, {} others told, {} taken",
+        counter(&record, "told_other_core")?,
+        counter(&record, "stolen")?,
+    );
+    ensure!(longest_ms < 50, "{told}");
+    Ok(told)
+}
+
+/// Short tasks bound to the second core, with long ones that may leave it.
+fn pull() -> Result<String> {
+    let programs = [("long", HOG.to_owned()), ("short", "[{ compute_us = 500000 }]".to_owned())];
+    let tasks = [
+        "program = \"long\"\ncount = 4".to_owned(),
+        "program = \"short\"\ncount = 4\ncpus = \"2-3\"\nmade_on = 2".to_owned(),
+    ];
+    let record = run_scene("pull", &programs, &tasks, &["active=off"])?;
+    let (stolen, evened_out) = (counter(&record, "stolen")?, counter(&record, "evened_out")?);
+    let told = format!(
+        "{stolen} stolen, {evened_out} evened out, long {:.2} s",
+        seconds(&record, "long")?
+    );
+    ensure!(stolen + evened_out > 0, "{told}");
+    Ok(told)
+}
+
+/// On the second core time by weight passes faster: tasks that wake go to and fro.
+fn clock() -> Result<String> {
+    let wakes =
+        "[{ forever = true, steps = [{ compute_us = [1000, 6000] }, { sleep_us = [500, 4000] }] }]";
+    let programs =
+        [("left", HOG.to_owned()), ("right", HOG.to_owned()), ("free", wakes.to_owned())];
+    let tasks = [
+        "program = \"left\"\ncount = 2\ncpus = \"0-1\"\nmade_on = 0".to_owned(),
+        "program = \"right\"\ncount = 2\ncpus = \"2-3\"\nmade_on = 2\nnice = 19".to_owned(),
+        "program = \"free\"\ncount = 6".to_owned(),
+    ];
+    let record = run_scene("clock", &programs, &tasks, &[])?;
+    let longest_ms = counter(&record, "waited_longest_ns")? / 1_000_000;
+    let told = format!(
+        "{longest_ms} ms the longest wait, {} moves, left {:.2} s, right {:.2} s, free {:.2} s",
+        counter(&record, "ran_other_core")?,
+        seconds(&record, "left")?,
+        seconds(&record, "right")?,
+        seconds(&record, "free")?,
+    );
+    // The nice ones wait for a twentieth of the time, of which they have the rest.
+    ensure!(longest_ms < 300, "{told}");
+    Ok(told)
+}
+
+/// More tasks than CPUs, all made at once: each has as much.
+fn crowd() -> Result<String> {
+    let tasks = ["program = \"hog\"\ncount = 12".to_owned()];
+    let record = run_scene("crowd", &[("hog", HOG.to_owned())], &tasks, &["passive=on"])?;
+    let fairness = record["fairness"].as_f64().context("no fairness")?;
+    let told = format!("the least had {fairness:.2} of the most");
+    ensure!(fairness > 0.75, "{told}");
+    Ok(told)
+}
+
+/// Pairs on a CPU each: by nice value, by group, and one bound beside one free.
+fn shares() -> Result<String> {
+    load::start(&[])?;
+    let mut load = Load::default();
+    load.add_pinned(0, 0)?;
+    load.add_pinned(0, 5)?;
+    load.add_pinned(1, 0)?;
+    load.add_pinned(1, 10)?;
+    load.add_pinned(2, 0)?;
+    load.group_last("heavy", 300)?;
+    load.add_pinned(2, 0)?;
+    load.group_last("light", 100)?;
+    load.add_pinned(3, 0)?;
+    load.add_pinned(3, 0)?;
+    let used = used_ticks_in(&load, SHARED)?;
+    load::stop()?;
+    let mut told = Vec::new();
+    let mut beside = false;
+    // Weights of nice 0, 5 and 10 are 1024, 335 and 110.
+    for (pair, share) in [(0, 0.753), (2, 0.903), (4, 0.75), (6, 0.5)] {
+        let (more, less) = (used[pair] as f64, used[pair + 1] as f64);
+        let has = more / (more + less);
+        beside |= (has - share).abs() > SHARE_BESIDE;
+        told.push(format!("{has:.3} of {share}"));
+    }
+    ensure!(!beside, "{}", told.join(", "));
+    Ok(told.join(", "))
+}
