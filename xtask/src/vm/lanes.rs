@@ -1,6 +1,7 @@
 //! The machines of all suites, a few side by side; the boots of one machine follow each other.
 
 use super::frame::{Frame, Kind};
+use super::kept::Kept;
 use super::qemu;
 use super::suites::{Boot, Machine, Suite, Wanted};
 use crate::stages::Tally;
@@ -39,6 +40,7 @@ pub(crate) fn run(
     wanted: &Wanted,
     archive: &[u8],
     scratch: &Path,
+    kept: &Kept,
 ) -> Result<Tally> {
     let jobs = suites
         .iter()
@@ -51,7 +53,7 @@ pub(crate) fn run(
             let Some((index, job)) = next else { return Ok(tally) };
             let folder = scratch.join(index.to_string());
             fs::create_dir_all(&folder)?;
-            tally.add(run_job(&job, wanted.seed, archive, &folder)?);
+            tally.add(run_job(&job, wanted.seed, archive, &folder, kept)?);
         }
     };
     std::thread::scope(|scope| {
@@ -68,11 +70,14 @@ pub(crate) fn run(
 }
 
 /// The boots of a machine, until one does not come to its end.
-fn run_job(job: &Job, seed: u64, archive: &[u8], folder: &Path) -> Result<Tally> {
+fn run_job(job: &Job, seed: u64, archive: &[u8], folder: &Path, kept: &Kept) -> Result<Tally> {
     let mut tally = Tally::default();
     let mut brought: Vec<Vec<u8>> = Vec::new();
     for boot in &job.machine.boots {
         let title = job.title(boot);
+        let release = &job.machine.kernel.release;
+        brought.extend(kept.archive(release, boot.name));
+        let mut told = String::new();
         let initramfs = folder.join(format!("{}.initramfs", boot.name));
         write_initramfs(&initramfs, archive, &brought)?;
         brought.clear();
@@ -84,10 +89,14 @@ fn run_job(job: &Job, seed: u64, archive: &[u8], folder: &Path) -> Result<Tally>
                 Ok(())
             }
             _ => {
+                told = detail(&frame).unwrap_or_else(|| std::mem::take(&mut told));
                 tally.add(tell(&title, &frame)?);
                 Ok(())
             }
         });
+        if let Some(brought) = brought.last() {
+            kept.keep(release, boot.name, brought, &told)?;
+        }
         let seconds = started.elapsed().as_secs_f64();
         match outcome {
             Ok(()) => crate::print(&format!("    {title}: {seconds:.1} s\n")),
@@ -131,6 +140,12 @@ fn write_initramfs(path: &Path, archive: &[u8], brought: &[Vec<u8>]) -> Result<(
     let mut file = File::create(path).with_context(writing)?;
     file.write_all(archive).with_context(writing)?;
     brought.iter().try_for_each(|folder| file.write_all(folder)).with_context(writing)
+}
+
+/// What a check had to tell; `None` if nothing.
+fn detail(frame: &Frame) -> Option<String> {
+    let result: Value = serde_json::from_slice(&frame.payload).ok()?;
+    result["detail"].as_str().filter(|detail| !detail.is_empty()).map(str::to_owned)
 }
 
 /// Prints a check's result, and counts it.

@@ -14,6 +14,7 @@ mod frame;
 pub(crate) mod guest;
 mod image;
 pub(crate) mod init;
+mod kept;
 mod kernel;
 mod lanes;
 mod own;
@@ -21,6 +22,7 @@ mod qemu;
 mod suites;
 
 use anyhow::{Context, Result, bail};
+use kept::Kept;
 use kernel::{Kernel, Wish};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
@@ -30,7 +32,7 @@ use suites::table::{self, SUITES};
 use suites::{Suite, Wanted};
 
 const HELP: &str = "\
-cargo xtask vm [SUITE...] [--kernel VERSION]... [--boot NAME]... [--fast] [--seed N] [--keep] [--list]
+cargo xtask vm [SUITE...] [--kernel VERSION]... [--boot NAME]... [--fast] [--seed N] [--keep] [--page] [--list]
 
   --kernel VERSION  the newest of this series, such as 7.2; else the newest before 6.2 and the newest, and
                     without --fast the newest before 5.15, for accounting alone; own:6.12 is one built here
@@ -39,6 +41,8 @@ cargo xtask vm [SUITE...] [--kernel VERSION]... [--boot NAME]... [--fast] [--see
   --fast            only what belongs to every change's test
   --seed N          of every random choice; drawn and told if not given
   --keep            leaves consoles, archives and what was brought out in the target folder
+  --page            writes what core-queue costs (boots cost...) to docs/evidence/core-queue-guest.md; such a
+                    boot goes on with the study of the one before
   --list            says which suites there are, and which kernels are at hand
 ";
 
@@ -51,6 +55,7 @@ struct Options {
     fast: bool,
     seed: Option<u64>,
     keep: bool,
+    page: bool,
     list: bool,
 }
 
@@ -91,7 +96,11 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
     crate::print(&format!("vm: seed {seed}\n"));
     let (old, kernels) = kernels.into_iter().partition(|kernel| kernel.is_old());
     let wanted = Wanted { kernels, old, boots: options.boots, fast: options.fast, seed };
-    let tally = lanes::run(&options.suites, &wanted, &archive, &scratch)?;
+    let kept = Kept::open(root, &folder.join("kept"))?;
+    let tally = lanes::run(&options.suites, &wanted, &archive, &scratch, &kept)?;
+    if options.page {
+        wanted.kernels.iter().try_for_each(|kernel| kept.write_page(root, &kernel.release))?;
+    }
     if options.keep {
         crate::print(&format!("vm: kept {}\n", scratch.display()));
     } else {
@@ -124,6 +133,7 @@ fn parse(arguments: &[String]) -> Result<Options> {
             }
             "--fast" => options.fast = true,
             "--keep" => options.keep = true,
+            "--page" => options.page = true,
             "--list" => options.list = true,
             flag if flag.starts_with('-') => bail!("there is no option '{flag}'\n\n{HELP}"),
             suite => options.suites.push(table::find(suite)?),

@@ -1,18 +1,26 @@
 //! What the scheduler costs beside the kernel's own, interleaved: a boot for each row. Time passes by
 //! instructions, so that whatever else the host does is not in it. An emulated guest shows decisions and
 //! overhead, never what SMT gains.
+//!
+//! A study is kept by the host when its boot ends, and the next boot goes on with it: see `kept.rs`.
 
 use crate::vm::guest::{Guest, json_of, mount_one, output};
 use anyhow::{Context, Result, anyhow, ensure};
-use serde_json::Value;
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// A load, in a boot of its own.
 pub(super) struct Row {
     pub(super) boot: &'static str,
-    blocks: &'static str,
+    about: &'static str,
+    /// Whether siblings are on.
+    siblings: bool,
     /// The lower end that it must have of the kernel's own, where its interval is narrow.
     least: f64,
     words: &'static [&'static str],
@@ -21,26 +29,75 @@ pub(super) struct Row {
 /// Two tasks that wake each other, clients with their servers, rooms of eighty tasks, and groups of senders and
 /// receivers.
 pub(super) const ROWS: &[Row] = &[
-    row("costpipe", "24", 0.95, &["lmbench/pipe-latency:sample=0.1,samples=3"]),
-    row("costtbench", "24", 0.98, &[TBENCH]),
-    row("costchat", "6", 0.98, &["chat:rooms=1,messages=100"]),
-    row("costchat10", "6", 0.98, &["chat:rooms=10,messages=10"]),
-    row("costgroups1", "6", 0.98, &["--", "/init", GROUPS, "1"]),
-    row("costgroups", "6", 0.98, &["--", "/init", GROUPS, "4"]),
-    row("costgroups16", "6", 0.98, &["--", "/init", GROUPS, "16"]),
+    row(
+        "costpipe",
+        "pipe (LMbench), two tasks",
+        0.95,
+        &["lmbench/pipe-latency:sample=0.1,samples=3"],
+    ),
+    row("costtbench", "tbench, two clients with their servers", 0.98, &[TBENCH]),
+    row("costchat10", "chat, 10 rooms: 800 tasks", 0.98, CHAT_10),
+    row("costchat20", "chat, 20 rooms", 0.98, CHAT_20),
+    row("costchat40", "chat, 40 rooms", 0.98, CHAT_40),
+    row("costchat10off", "chat, 10 rooms, siblings off", 0.98, CHAT_10).without_siblings(),
+    row("costchat20off", "chat, 20 rooms, siblings off", 0.98, CHAT_20).without_siblings(),
+    row("costchat40off", "chat, 40 rooms, siblings off", 0.98, CHAT_40).without_siblings(),
+    row(
+        "costgroups1",
+        "hackbench, 1 group of 10 senders and 10 receivers",
+        0.98,
+        &["--", "/init", GROUPS, "1"],
+    ),
+    row("costgroups4", "hackbench, 4 groups", 0.98, &["--", "/init", GROUPS, "4"]),
+    row("costgroups8", "hackbench, 8 groups", 0.98, &["--", "/init", GROUPS, "8"]),
+    row("costgroups16", "hackbench, 16 groups", 0.98, &["--", "/init", GROUPS, "16"]),
 ];
 const TBENCH: &str = "tbench:clients=2,mode=timed,seconds=0.5,warmup=0.3,loadfile=/tmp/calls.txt";
+const CHAT_10: &[&str] = &["chat:rooms=10,messages=4"];
+const CHAT_20: &[&str] = &["chat:rooms=20,messages=2"];
+const CHAT_40: &[&str] = &["chat:rooms=40,messages=1"];
 /// An interval of which both ends lie so far from the ratio is wide: then its upper end must reach 1.
 const WIDE: f64 = 0.02;
+/// Blocks of a row, if its interval does not become narrow sooner.
+const BLOCKS: u64 = 24;
+/// Fewer may be near each other by chance.
+const BLOCKS_MIN: u64 = 4;
+/// Of the guest's time: then a study is interrupted, and kept for the next boot.
+const SESSION: Duration = Duration::from_secs(60);
 
 const fn row(
     boot: &'static str,
-    blocks: &'static str,
+    about: &'static str,
     least: f64,
     words: &'static [&'static str],
 ) -> Row {
-    Row { boot, blocks, least, words }
+    Row { boot, about, siblings: true, least, words }
 }
+
+impl Row {
+    const fn without_siblings(self) -> Self {
+        Self { siblings: false, ..self }
+    }
+}
+
+/// Boots and loads of all rows.
+pub(crate) fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
+    ROWS.iter().map(|row| (row.boot, row.about))
+}
+
+/// The page of what they say, without its rows.
+pub(crate) const PAGE: &str = "\
+# What core-queue costs in a guest
+
+Written by `cargo xtask vm sched --page`, which goes on with each row until its interval is narrow (both ends within
+2 % of the middle) or has 24 blocks; each boot (`--boot`) adds some. Linux RELEASE, 2 cores with 2 siblings each,
+emulated, time by instructions: nothing else on the host shows. core-queue as a ratio to the kernel's own scheduler,
+above 1 is better, with 95 % intervals. It shows what the scheduler's own steps and the order of tasks cost, never
+what SMT gains.
+
+| boot | load | of the kernel's own |
+|---|---|---|
+";
 
 /// The word by which this program is what the last of them measures.
 pub(crate) const GROUPS: &str = "groups";
@@ -63,28 +120,107 @@ pub(super) fn run(guest: &mut Guest, row: &Row) -> Result<()> {
     mount_one("tmpfs", "/dev/shm", "")?;
     output("busybox", &["ip", "link", "set", "lo", "up"])?;
     std::fs::write("/tmp/calls.txt", CALLS.trim_start())?;
-    guest.check_told("cost beside the kernel's own scheduler, as a ratio", || {
-        let arms = ["--arm", "on@kernel", "--arm", "on@core-queue"];
-        let options = ["study", "--yes", "--settle", "0s", "--blocks", row.blocks, "--out", FOLDER];
-        // What the kernel does for a loader is no neighbour.
-        let limits = ["--steal-limit", "100%", "--others-limit", "100%"];
-        let output = output("coretwin", &[&options[..], &arms, &limits, row.words].concat())?;
-        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let summary = json_of("cat", &[&format!("{FOLDER}/summary.json")])?;
-        let rows = summary["rows"].as_array().context("no rows")?;
-        let told: Vec<String> =
-            rows.iter().map(|it| ratio(it, row.least)).collect::<Result<_>>()?;
-        ensure!(!told.is_empty(), "no rows in {summary}");
-        Ok(told.join("; "))
+    guest.check_told(row.about, || {
+        let mut has = measured();
+        if !has.as_ref().is_ok_and(Measured::is_enough) {
+            go_on(row)?;
+            has = measured();
+        }
+        let has = has?;
+        ensure!(
+            has.is_kept(row.least),
+            "behind the kernel's own: {}, least {}",
+            has.told(),
+            row.least
+        );
+        Ok(has.told())
     })?;
+    guest.bring_out(Path::new(FOLDER))
+}
+
+/// Begins the study of a row, or goes on with it; interrupts it after a while.
+fn go_on(row: &Row) -> Result<()> {
+    let arms = match row.siblings {
+        true => ["--arm", "on@kernel", "--arm", "on@core-queue"],
+        false => ["--arm", "off@kernel", "--arm", "off@core-queue"],
+    };
+    let blocks = BLOCKS.to_string();
+    let new = ["--out", FOLDER, "--settle", "0s", "--blocks", &blocks];
+    // What the kernel does for a loader is no neighbour.
+    let limits = ["--steal-limit", "100%", "--others-limit", "100%"];
+    let words = match Path::new(FOLDER).exists() {
+        true => vec!["--resume", FOLDER],
+        false => [&new[..], &arms, &limits, row.words].concat(),
+    };
+    let log = "/tmp/cost.log";
+    let mut study = Command::new("coretwin")
+        .args(["study", "--yes"])
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(File::create(log)?)
+        .spawn()
+        .context("starting a study")?;
+    let started = Instant::now();
+    let mut interrupted = false;
+    let ended = loop {
+        if let Some(ended) = study.try_wait()? {
+            break ended;
+        }
+        if !interrupted && started.elapsed() > SESSION {
+            let pid =
+                i32::try_from(study.id()).ok().and_then(Pid::from_raw).context("a process")?;
+            kill_process(pid, Signal::INT).context("interrupting the study")?;
+            interrupted = true;
+        }
+        std::thread::sleep(Duration::from_millis(1000));
+    };
+    ensure!(interrupted || ended.success(), "{ended}: {}", std::fs::read_to_string(log)?);
     Ok(())
+}
+
+/// A row's ratio to the kernel's own with its interval, as far as it is measured.
+struct Measured {
+    ratio: f64,
+    low: f64,
+    high: f64,
+    blocks: u64,
+}
+
+fn measured() -> Result<Measured> {
+    let row = &json_of("cat", &[&format!("{FOLDER}/summary.json")])?["rows"][0];
+    let number = |name: &str| row[name].as_f64().with_context(|| format!("no {name} in {row}"));
+    let blocks = row["blocks"].as_u64().context("no blocks")?;
+    Ok(Measured { ratio: number("ratio")?, low: number("low")?, high: number("high")?, blocks })
+}
+
+impl Measured {
+    fn is_narrow(&self) -> bool {
+        self.high - self.low <= 2.0 * WIDE
+    }
+
+    fn is_enough(&self) -> bool {
+        self.blocks >= BLOCKS || (self.is_narrow() && self.blocks >= BLOCKS_MIN)
+    }
+
+    /// Whether the interval is where it must be; a wide one may at least hold 1.
+    fn is_kept(&self, least: f64) -> bool {
+        self.low >= least || (!self.is_narrow() && self.high >= 1.0)
+    }
+
+    fn told(&self) -> String {
+        let Self { ratio, low, high, blocks } = self;
+        format!("{ratio:.3} ({low:.3} to {high:.3}) in {blocks} blocks")
+    }
 }
 
 /// hackbench's shape: in each group every sender writes to every receiver.
 pub(crate) fn groups(count: usize) -> Result<bool> {
     const ENDS: usize = 10;
-    const TIMES: usize = 50;
+    /// Times each receiver of all groups is written to, together.
+    const TIMES: usize = 400;
     const BYTES: [u8; 100] = [0; 100];
+    let times = TIMES / count.max(1);
     std::thread::scope(|scope| {
         let mut tasks = Vec::new();
         for _ in 0..count {
@@ -94,13 +230,13 @@ pub(crate) fn groups(count: usize) -> Result<bool> {
             for _ in 0..ENDS {
                 let writers = Arc::clone(&writers);
                 tasks.push(scope.spawn(move || {
-                    (0..TIMES * ENDS).try_for_each(|at| (&writers[at % ENDS]).write_all(&BYTES))
+                    (0..times * ENDS).try_for_each(|at| (&writers[at % ENDS]).write_all(&BYTES))
                 }));
             }
             tasks.extend(readers.into_iter().map(|mut reader| {
                 let mut bytes = BYTES;
                 scope.spawn(move || {
-                    (0..TIMES * ENDS).try_for_each(|_| reader.read_exact(&mut bytes))
+                    (0..times * ENDS).try_for_each(|_| reader.read_exact(&mut bytes))
                 })
             }));
         }
@@ -111,30 +247,21 @@ pub(crate) fn groups(count: usize) -> Result<bool> {
     })
 }
 
-/// A row's ratio to the kernel's own with its interval; an error if it lies below.
-fn ratio(row: &Value, least: f64) -> Result<String> {
-    let number = |name: &str| row[name].as_f64().with_context(|| format!("no {name} in {row}"));
-    let (ratio, low, high) = (number("ratio")?, number("low")?, number("high")?);
-    let (workload, placement) = (&row["workload"], &row["placement"]);
-    let told =
-        format!("{workload} {placement} {ratio:.3} ({low:.3} to {high:.3})").replace('"', "");
-    ensure!(is_kept(low, high, least), "behind the kernel's own: {told}, least {least}");
-    Ok(told)
-}
-
-/// Whether an interval is where it must be; a wide one may at least hold 1.
-fn is_kept(low: f64, high: f64, least: f64) -> bool {
-    let is_wide = high - low > 2.0 * WIDE;
-    low >= least || (is_wide && high >= 1.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_narrow_interval_below_the_least_is_behind_and_a_wide_one_below_1() {
-        assert!(is_kept(0.99, 1.01, 0.98) && is_kept(0.9, 1.1, 0.98));
-        assert!(!is_kept(0.97, 1.0, 0.98) && !is_kept(0.8, 0.99, 0.98));
+        let is_kept = |low, high| Measured { ratio: 1.0, low, high, blocks: 24 }.is_kept(0.98);
+        assert!(is_kept(0.99, 1.01) && is_kept(0.9, 1.1));
+        assert!(!is_kept(0.97, 1.0) && !is_kept(0.8, 0.99));
+    }
+
+    #[test]
+    fn a_row_is_measured_until_it_is_narrow_or_has_all_its_blocks() {
+        let is_enough = |high, blocks| Measured { ratio: 1.0, low: 0.99, high, blocks }.is_enough();
+        assert!(is_enough(1.02, BLOCKS_MIN) && is_enough(1.2, BLOCKS));
+        assert!(!is_enough(1.02, BLOCKS_MIN - 1) && !is_enough(1.2, BLOCKS - 1));
     }
 }

@@ -122,7 +122,7 @@ fn decided_again() -> Result<String> {
     std::fs::write("/tmp/real-time.toml", REAL_TIME).context("writing a scenario")?;
     let arguments = ["sched", "scenario", "/tmp/real-time.toml", "--json", "--trial-decisions"];
     let decisions = &json_of("coretwin", &arguments)?["decisions"];
-    for kind in ["w", "o", "l", "a", "g", "k", "f"] {
+    for kind in ["w", "o", "l", "a", "g", "k"] {
         ensure!(decisions["told"][kind].as_u64() > Some(0), "none of kind {kind}: {decisions}");
     }
     ensure!(decisions["different"] == json!([]), "{decisions}");

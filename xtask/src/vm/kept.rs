@@ -1,0 +1,67 @@
+//! Studies of what core-queue costs go on from boot to boot: the host keeps what each brought out, until the
+//! scheduler's program changes. And the page of what they say.
+
+use super::suites::sched::cost;
+use anyhow::{Context, Result};
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+/// What the scheduler is made of.
+const PROGRAM: &str = "crates/bpf/c";
+const PAGE: &str = "docs/evidence/core-queue-guest.md";
+
+/// Where studies of this program are kept.
+pub(super) struct Kept(PathBuf);
+
+impl Kept {
+    pub(super) fn open(root: &Path, folder: &Path) -> Result<Self> {
+        let program = root.join(PROGRAM);
+        let reading = || format!("reading {}", program.display());
+        let entries = fs::read_dir(&program).with_context(reading)?;
+        let mut files = entries.map(|it| Ok(it?.path())).collect::<Result<Vec<_>>>()?;
+        files.sort();
+        let mut hasher = DefaultHasher::new();
+        for file in files {
+            fs::read(file).with_context(reading)?.hash(&mut hasher);
+        }
+        let folder = folder.join(format!("{:016x}", hasher.finish()));
+        fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
+        Ok(Self(folder))
+    }
+
+    fn path(&self, release: &str, boot: &str, what: &str) -> Option<PathBuf> {
+        let is_row = cost::rows().any(|(name, _)| name == boot);
+        is_row.then(|| self.0.join(format!("{release}-{boot}.{what}")))
+    }
+
+    /// What a boot of this name brought out last: an archive for the next.
+    pub(super) fn archive(&self, release: &str, boot: &str) -> Option<Vec<u8>> {
+        fs::read(self.path(release, boot, "archive")?).ok()
+    }
+
+    /// Keeps what a boot brought out, and what it told.
+    pub(super) fn keep(&self, release: &str, boot: &str, archive: &[u8], told: &str) -> Result<()> {
+        for (what, content) in [("archive", archive), ("told", told.as_bytes())] {
+            let Some(path) = self.path(release, boot, what) else { return Ok(()) };
+            let writing = || format!("writing {}", path.display());
+            let new = path.with_extension("new");
+            fs::write(&new, content).with_context(writing)?;
+            fs::rename(&new, &path).with_context(writing)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the page of all rows that were measured under a kernel.
+    pub(super) fn write_page(&self, root: &Path, release: &str) -> Result<()> {
+        let rows: String = cost::rows()
+            .filter_map(|(boot, about)| {
+                let told = fs::read_to_string(self.path(release, boot, "told")?).ok()?;
+                Some(format!("| `{boot}` | {about} | {told} |\n"))
+            })
+            .collect();
+        let path = root.join(PAGE);
+        let page = cost::PAGE.replace("RELEASE", release) + &rows;
+        fs::write(&path, page).with_context(|| format!("writing {}", path.display()))
+    }
+}
