@@ -217,6 +217,51 @@ fn commands_beside_each_other_are_measured_and_placed_and_none_is_left_running()
     }
 }
 
+#[test]
+fn rulers_are_timed_on_both_sides_and_without_siblings_it_takes_turns() {
+    let _host = host();
+    if cpus().len() < 2 {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("folder");
+    let limits = ["--blocks", "1", "--others-limit", "100%", "--steal-limit", "100%"];
+    let run = |options: &[&str], work: &[&str]| {
+        coretwin(folder.path(), &[&["cputime", "--rulers"][..], &limits, options, work].concat())
+    };
+    let ran = run(&["--json", "--out", "r"], &BUSY);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let summary: Value = serde_json::from_str(&ran.out).expect("json");
+    let [work] = &summary["rulers"]["signatures"].as_array().expect("a list")[..] else {
+        panic!("{summary}")
+    };
+    let beside = work["beside"].as_array().expect("rulers");
+    assert_eq!(beside.len(), 10);
+    let is_time = |value: &Value| value.as_f64().is_some_and(|value| value > 0.0);
+    for it in beside {
+        assert!(
+            is_time(&it["slowdown"]["value"]) && is_time(&it["ruler_slowdown"]["value"]),
+            "{it}"
+        );
+    }
+    assert_eq!(summary["rulers"]["scales"].as_array().map(Vec::len), Some(10));
+    assert!(summary["factors"].is_null() && summary["rulers"]["predictions"].is_null());
+    let is_smt = matches!(summary["cpus"]["relation"].as_str(), Some("siblings" | "probed"));
+    let text = coretwin(folder.path(), &["report", "r", "--full"]);
+    for part in ["WHAT IT FIGHTS FOR", "branch predictor", "it beside itself"] {
+        assert!(text.out.contains(part), "{part} not in:\n{}", text.out);
+    }
+    let brief = coretwin(folder.path(), &["report", "r"]);
+    assert_eq!(brief.out.starts_with("NOT SMT:"), !is_smt, "{}", brief.out);
+    if !is_smt {
+        assert!(brief.out.contains("Taking turns"), "{}", brief.out);
+        // Two that share a CPU have half of it each.
+        let l1d = beside.iter().find(|it| it["ruler"] == "l1d").expect("l1d");
+        assert!(l1d["slowdown"]["value"].as_f64() > Some(1.3), "{l1d}");
+    }
+    let ran = coretwin(folder.path(), &["cputime", "--rulers", "--spinner", "l2", "--", "true"]);
+    assert!(ran.status == 2 && ran.err.contains("cannot be used with"), "{}", ran.err);
+}
+
 /// Processes that inherited a mark in their environment.
 fn marked(mark: &str) -> Vec<String> {
     let needle = format!("CORETWIN_TEST_MARK={mark}");

@@ -61,6 +61,7 @@ fn request(topology: &Topology, objective: Objective) -> Request {
         commands: PROFILES.map(command).into(),
         objective,
         cores: None,
+        rulers: false,
     }
 }
 

@@ -2,6 +2,7 @@
 //! note's own figures beside them.
 
 mod pairs;
+mod rulers;
 
 use crate::brief::Brief;
 use crate::document::{Block, Column, ColumnOf, Document, Figure, Headline, Outline, Table};
@@ -35,7 +36,12 @@ pub const CPUTIME_FORMATS: &[CputimeFormat] = document_formats![
 pub fn cputime_brief(cputime: &Cputime<'_>) -> Brief {
     let summary = cputime.summary;
     if let Some(pairs) = &summary.pairs {
-        return ended(pairs::brief(summary, pairs), cputime);
+        let brief = pairs::brief(summary, pairs);
+        let predicted = summary.rulers.as_ref().and_then(rulers::better);
+        return ended(brief.line("rulers", predicted), cputime);
+    }
+    if let Some(rulers) = &summary.rulers {
+        return ended(rulers::brief(summary, rulers), cputime);
     }
     let one = summary.conditions.iter().filter(|condition| condition.spinners == 1);
     let apart = one.clone().find(|one| matches!(one.placement, Place::Pair | Place::Cores));
@@ -92,8 +98,13 @@ fn document(cputime: &Cputime<'_>) -> Document {
     let mut outline = Outline::default();
     let meaning = summary.meaning.iter().map(|text| Block::Text(words::clean(text))).collect();
     outline.add("meaning", "What the CPUs are", meaning);
-    if let Some(pairs) = &summary.pairs {
-        pairs::add_to(&mut outline, summary, pairs);
+    if summary.pairs.is_some() || summary.rulers.is_some() {
+        if let Some(pairs) = &summary.pairs {
+            pairs::add_to(&mut outline, summary, pairs);
+        }
+        if let Some(rulers) = &summary.rulers {
+            rulers::add_to(&mut outline, summary, rulers);
+        }
         outline.add("times", "Times", vec![Block::Table(times(summary))]);
         outline.add("failed", "Failed conditions", failed(summary));
     } else {
@@ -105,8 +116,11 @@ fn document(cputime: &Cputime<'_>) -> Document {
     }
     outline.warnings(summary.warnings.iter().chain(&cputime.environment.warnings));
     let of_pairs = summary.pairs.iter().flat_map(|_| pairs::METHOD).map(str::to_owned);
-    let method = method().into_iter().take(if summary.pairs.is_some() { 2 } else { usize::MAX });
-    outline.add("method", "Method", vec![Block::List(method.chain(of_pairs).collect())]);
+    let of_rulers = summary.rulers.iter().flat_map(|_| rulers::METHOD).map(str::to_owned);
+    let is_plain = summary.pairs.is_none() && summary.rulers.is_none();
+    let method = method().into_iter().take(if is_plain { usize::MAX } else { 2 });
+    let method = method.chain(of_pairs).chain(of_rulers).collect();
+    outline.add("method", "Method", vec![Block::List(method)]);
     Document {
         kind: "Coretwin cputime",
         title: words::shorten(&words::clean(&title(summary)), 90),
@@ -124,7 +138,11 @@ fn document(cputime: &Cputime<'_>) -> Document {
 }
 
 fn title(summary: &CputimeSummary) -> String {
-    let beside = if summary.pairs.is_some() { "beside each other" } else { "beside spinners" };
+    let beside = match (&summary.pairs, &summary.rulers) {
+        (Some(_), _) => "beside each other",
+        (None, Some(_)) => "beside rulers",
+        (None, None) => "beside spinners",
+    };
     format!("{} {beside}", summary.work)
 }
 
@@ -157,6 +175,9 @@ fn facts(cputime: &Cputime<'_>) -> String {
 fn headline(summary: &CputimeSummary) -> Option<String> {
     if let Some(pairs) = &summary.pairs {
         return pairs::headline(pairs);
+    }
+    if let Some(rulers) = &summary.rulers {
+        return rulers::headline(rulers);
     }
     if let Some(factors) = &summary.factors {
         let worth = 1.0 / factors.slowdown.value;
@@ -203,6 +224,9 @@ fn sentences(summary: &CputimeSummary) -> Vec<String> {
     if let Some(pairs) = &summary.pairs {
         return vec![pairs::answer(summary, pairs).1];
     }
+    if let Some(rulers) = &summary.rulers {
+        return vec![rulers::answer(summary, rulers).1];
+    }
     let mut sentences: Vec<String> =
         summary.conditions.iter().filter(one).filter_map(sentence).collect();
     if let Some(factors) = &summary.factors {
@@ -241,7 +265,9 @@ fn condition_words(condition: &ConditionResult) -> String {
         0 if condition.name == Place::Alone.name() => "alone".to_owned(),
         // One of several commands, and what runs beside it.
         0 => words::clean(&format!("{} alone", condition.name)),
-        _ if condition.name.contains(" beside ") => words::clean(&condition.name),
+        _ if condition.name.contains("ruler:") || condition.name.contains(" beside ") => {
+            words::clean(&condition.name)
+        }
         count => format!(
             "{} {}",
             number::count(u64::from(count), "spinner"),

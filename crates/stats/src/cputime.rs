@@ -7,6 +7,7 @@
 //! sides are measured; nothing is inferred from the slowdown of one.
 
 mod pairs;
+mod rulers;
 
 use crate::confidence::CONFIDENCE;
 use crate::paired::Paired;
@@ -17,7 +18,6 @@ use coretwin_base::account::cputime::result::{
 use coretwin_base::account::cputime::{
     Condition, Experiment, Pair, Place, Relation, SpinnerKind, metric,
 };
-use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::topology::{Topology, Trust};
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::study::plan::Plan;
@@ -45,6 +45,7 @@ pub fn summarise(
         experiment.conditions.iter().filter(|condition| condition.has_work).map(results).collect();
     let set_aside = attempts_set_aside(readings);
     let pairs = pairs::pairs(plan, experiment, &blocks, &conditions);
+    let rulers = rulers::rulers(&view, pairs.as_ref());
     Some(CputimeSummary {
         schema: SCHEMA,
         origin: plan.origin(),
@@ -54,7 +55,8 @@ pub fn summarise(
         control: experiment.control,
         topology_trust: plan.topology.trust,
         meaning: meaning(experiment, &plan.topology),
-        factors: factors(&experiment.pair, &conditions).filter(|_| pairs.is_none()),
+        factors: factors(&experiment.pair, &conditions)
+            .filter(|_| pairs.is_none() && rulers.is_none()),
         conditions,
         spinners_alone: view.spinners_alone(),
         blocks: blocks.len() as u32,
@@ -64,6 +66,7 @@ pub fn summarise(
         too_busy: too_busy(plan, readings),
         warnings: warnings(plan, blocks.len() as u32, set_aside),
         pairs,
+        rulers,
     })
 }
 
@@ -141,8 +144,7 @@ impl View<'_> {
     fn ratios(&self, condition: &Condition, block: &Block<'_>) -> Option<Ratios> {
         let here = block.get(&*condition.name)?;
         let alone = alone(self.experiment, condition, block)?;
-        let baseline = self.spinner_row(&condition.spinner_cpus);
-        let base = baseline.and_then(|row| block.get(row)).and_then(|reading| rate(reading, 0));
+        let base = self.rate_alone(condition, block);
         let spinners = (0..condition.spinners).filter_map(|spinner| {
             let rate = rate(here, spinner)?;
             Some(base? / rate)
@@ -154,13 +156,18 @@ impl View<'_> {
         })
     }
 
-    fn spinner_row(&self, cpus: &CpuSet) -> Option<&str> {
-        let mut alone = self.experiment.conditions.iter().filter(|condition| !condition.has_work);
-        alone.find(|condition| condition.spinner_cpus == *cpus).map(|found| found.name.as_str())
+    /// Progress of the same spinner in the same block, without the work and on the same CPUs.
+    fn rate_alone(&self, of: &Condition, block: &Block<'_>) -> Option<f64> {
+        let is_it = |it: &&Condition| {
+            is_spinner(it) && it.spinner_cpus == of.spinner_cpus && it.ruler == of.ruler
+        };
+        let condition = self.experiment.conditions.iter().find(is_it)?;
+        rate(block.get(&*condition.name)?, 0)
     }
 
     fn spinners_alone(&self) -> Vec<SpinnerAlone> {
-        let alone = self.experiment.conditions.iter().filter(|condition| !condition.has_work);
+        let alone = self.experiment.conditions.iter().filter(|it| is_spinner(it));
+        let alone = alone.filter(|condition| condition.ruler.is_none());
         alone
             .map(|condition| {
                 let readings =
@@ -173,6 +180,11 @@ impl View<'_> {
             })
             .collect()
     }
+}
+
+/// One spinner, and no work.
+fn is_spinner(condition: &Condition) -> bool {
+    !condition.has_work && condition.spinners == 1
 }
 
 /// The same work alone, in the same block.
@@ -241,8 +253,12 @@ fn factors(pair: &Pair, conditions: &[ConditionResult]) -> Option<Factors> {
 
 fn spinner_words(experiment: &Experiment) -> String {
     let spinner = &experiment.spinner;
-    if !experiment.commands.is_empty() {
-        return "each other command".to_owned();
+    let rulers = "a ruler for each shared resource";
+    match (experiment.commands.is_empty(), experiment.has_rulers()) {
+        (true, true) => return rulers.to_owned(),
+        (false, true) => return format!("each other command, and {rulers}"),
+        (false, false) => return "each other command".to_owned(),
+        (true, false) => {}
     }
     match (spinner.kind, spinner.argv.first()) {
         (SpinnerKind::Interpreted, Some(program)) => format!("interpreted, by {program}"),
@@ -280,6 +296,11 @@ fn meaning(experiment: &Experiment, topology: &Topology) -> Vec<String> {
             topology.trust_why
         ),
     }];
+    if experiment.has_rulers() {
+        let turns = "Rulers run on the same CPU and take turns with the work. What it fights for within a \
+                     core cannot be measured here.";
+        meaning.extend((*relation == Relation::Separate).then(|| turns.to_owned()));
+    }
     if !experiment.commands.is_empty() {
         meaning.push(match relation.is_smt() || *relation == Relation::Named {
             true => "Each command is measured while each other one runs on the neighbour's CPU, again and \
@@ -291,7 +312,7 @@ fn meaning(experiment: &Experiment, topology: &Topology) -> Vec<String> {
                  cannot be measured here."
             ),
         });
-    } else if experiment.control.is_none() {
+    } else if experiment.control.is_none() && !experiment.has_rulers() {
         meaning.push(
             "There is no usable CPU on another core behind the same last-level cache, so there is no \
              control: a slowdown may in part be clock and shared caches."

@@ -4,6 +4,7 @@
 pub mod estimate;
 pub mod pairs;
 pub mod result;
+pub mod rulers;
 
 use crate::machine::cpu_set::{CpuId, CpuSet};
 use crate::study::command::CommandSpec;
@@ -37,6 +38,11 @@ pub struct Experiment {
 impl Experiment {
     pub fn condition(&self, row: &str) -> Option<&Condition> {
         self.conditions.iter().find(|condition| condition.name == row)
+    }
+
+    /// Whether work is put beside a spinner for each shared resource.
+    pub fn has_rulers(&self) -> bool {
+        self.conditions.iter().any(|condition| condition.ruler.is_some())
     }
 
     /// Errors: what commands and conditions do not agree on.
@@ -140,6 +146,9 @@ pub struct Condition {
     pub work: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<usize>,
+    /// The spinner of this condition, where each has another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ruler: Option<SpinnerKind>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,17 +159,33 @@ pub enum SpinnerKind {
     Pause,
     Chase,
     Stream,
+    FrontEnd,
+    Integer,
+    Vector,
+    LoadStore,
+    L1d,
+    L2,
+    Tlb,
+    Branches,
     Command,
 }
 
 impl SpinnerKind {
     /// Those that have a name, with what they are.
-    pub const NAMED: [(&'static str, Self, &'static str); 5] = [
+    pub const NAMED: [(&'static str, Self, &'static str); 13] = [
         ("interpreted", Self::Interpreted, "the note's: a tight loop of perl, else python3"),
         ("native", Self::Native, "shifts in registers, as fast as the core can"),
         ("pause", Self::Pause, "a loop of PAUSE, as a waiting lock does"),
         ("chase", Self::Chase, "loads that wait for each other, through 8 MiB"),
         ("stream", Self::Stream, "reads and writes of 32 MiB, one after another"),
+        ("front-end", Self::FrontEnd, "128 functions in turn, more code than an L1I holds"),
+        ("integer", Self::Integer, "rotations and additions in registers, eight chains"),
+        ("vector", Self::Vector, "additions and multiplications of doubles, 24 chains"),
+        ("load-store", Self::LoadStore, "a load and a store of every word of a page"),
+        ("l1d", Self::L1d, "loads that wait for each other, through 3/4 of an L1D"),
+        ("l2", Self::L2, "loads that wait for each other, through 3/4 of an L2"),
+        ("tlb", Self::Tlb, "loads that wait for each other, a line on each of 4,096 pages"),
+        ("branches", Self::Branches, "branches by random bits, which no predictor learns"),
     ];
 
     /// The name people type; that of a command is `command`.

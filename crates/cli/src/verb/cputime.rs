@@ -8,6 +8,7 @@ use crate::{findings, host, out, quiet, resuming, signals};
 use anyhow::{Context, Result};
 use coretwin_base::account::cputime::pairs::SEATS_MAX;
 use coretwin_base::account::cputime::result::{CputimeSummary, MeasuredFactors};
+use coretwin_base::account::cputime::rulers::RULERS;
 use coretwin_base::account::cputime::{Relation, Spinner, SpinnerKind};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::environment::Environment;
@@ -17,6 +18,7 @@ use coretwin_base::study::command::CommandSpec;
 use coretwin_base::study::job::RunAs;
 use coretwin_base::study::plan::Plan;
 use coretwin_base::study::summary::StoppedBecause;
+use coretwin_base::units::human_seconds;
 use coretwin_host::root::Root;
 use coretwin_host::{lock, user};
 use coretwin_lab::cputime::{self, Request, data, pair};
@@ -186,6 +188,14 @@ impl Begin<'_> {
             work_s.push(took_s);
         }
         cputime::rehearse_spinner(&request, machine, run_as.cloned(), stop)?;
+        if request.rulers && request.blocks.is_none() {
+            let enough_s = cputime::enough_s(&request, &work_s);
+            if self.args.budget.is_none() {
+                request.budget_s =
+                    request.budget_s.max(enough_s + self.started.elapsed().as_secs_f64());
+            }
+            out::news(&format!("this takes about {}", human_seconds(request.budget_s)));
+        }
         if request.blocks.is_none() {
             let spent = self.started.elapsed() + SPARE;
             request.budget_s = (request.budget_s - spent.as_secs_f64()).max(0.0);
@@ -236,22 +246,24 @@ fn request(args: &Args, topology: &Topology, folder: &Path) -> Result<Request> {
         about,
         repeat: args.repeat,
         data_bytes: None,
-        // Each command's spinner is another command.
-        spinner: match commands.is_empty() {
+        // Each command's spinner is another command, each ruler's a loop of its own.
+        spinner: match commands.is_empty() && !args.rulers {
             true => args.spinner()?,
             false => Spinner { kind: SpinnerKind::Native, argv: Vec::new() },
         },
         spinners: args.spinners.clone(),
-        control: pair::control(topology, &pair, &probed).filter(|_| commands.is_empty()),
+        control: pair::control(topology, &pair, &probed)
+            .filter(|_| commands.is_empty() && !args.rulers),
         pair,
         seed: args.seed()?,
         blocks: args.blocks,
-        budget_s: args.budget.as_secs_f64(),
+        budget_s: args.budget().as_secs_f64(),
         steal_share_max: args.steal_limit.0,
         others_share_max: args.others_limit.0,
         commands,
         objective: args.least,
         cores: args.cores,
+        rulers: args.rulers,
     })
 }
 
@@ -284,7 +296,11 @@ fn headline(request: &Request) -> String {
     };
     if !request.commands.is_empty() {
         let names: Vec<&str> = request.commands.iter().map(|it| it.name.as_str()).collect();
-        return format!("{}: each beside each, on {experiment}", names.join(", "));
+        let rulers = if request.rulers { ", and beside rulers" } else { "" };
+        return format!("{}: each beside each{rulers}, on {experiment}", names.join(", "));
+    }
+    if request.rulers {
+        return format!("{}, beside {} rulers, on {experiment}", request.about, RULERS.len());
     }
     let control = request.control.map_or("none".to_owned(), |control| format!("CPU {}", control.0));
     let data = request

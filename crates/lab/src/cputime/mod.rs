@@ -7,6 +7,7 @@
 pub mod data;
 pub mod pair;
 mod pairs;
+mod rulers;
 
 use crate::error::Error;
 use crate::machine::{Machine, Stop};
@@ -42,6 +43,8 @@ const PLANNED_SHARE: f64 = 0.8;
 pub(crate) const WORK_MIN_S: f64 = 0.1;
 /// How long a spinner is measured without the work, in seconds.
 const WINDOW_S: f64 = 0.6;
+/// The same of a ruler: a loop of our own, which is as fast in every tenth of a second.
+const RULER_WINDOW_S: f64 = 0.2;
 /// How long a user's own spinner is tried before the first block, in seconds.
 const SPINNER_TRIAL_S: f64 = 0.3;
 /// How often a block is run again after something outside disturbed it.
@@ -78,9 +81,15 @@ pub struct Request {
     pub objective: Objective,
     /// Cores to place them on; `None`: as few as hold them all.
     pub cores: Option<usize>,
+    /// Whether the work, or each command, is put beside each ruler.
+    pub rulers: bool,
 }
 
 impl Request {
+    fn window_s(&self) -> f64 {
+        if self.rulers { RULER_WINDOW_S } else { WINDOW_S }
+    }
+
     /// The same with one of the commands as its work.
     #[must_use]
     pub fn of_command(&self, command: &WithCommand) -> Self {
@@ -204,6 +213,11 @@ pub fn work_s(request: &Request, longest_s: f64) -> f64 {
     fits_s.clamp(2.0 * WORK_MIN_S, longest_s)
 }
 
+/// A time in which [`BLOCKS_MIN`] blocks are measured, in seconds.
+pub fn enough_s(request: &Request, work_s: &[f64]) -> f64 {
+    block_s(request, &conditions(request), work_s) * f64::from(BLOCKS_MIN) / PLANNED_SHARE
+}
+
 /// Draws the plan, for work that takes so long alone, in seconds: each of the commands where there are
 /// several. Errors: [`Error::Usage`] if the
 /// budget is not enough for a block.
@@ -213,12 +227,16 @@ pub fn draw(request: &Request, work_s: &[f64], topology: &Topology) -> Result<Pl
     if request.blocks.is_none() && block_s > request.budget_s {
         return Err(Error::Usage(format!(
             "a block of {} conditions takes about {}, but {} of --budget are left, too little for \
-             any figure; give --budget {:.0}m or more, or fewer {}",
+             any figure; give --budget {:.0}m or more, or {}",
             conditions.len(),
             human_seconds(block_s),
             human_seconds(request.budget_s),
-            (block_s * f64::from(BLOCKS_MIN) / PLANNED_SHARE / 60.0).ceil(),
-            if request.commands.is_empty() { "--spinners" } else { "commands" }
+            (enough_s(request, work_s) / 60.0).ceil(),
+            match (request.commands.is_empty(), request.rulers) {
+                (true, true) => "shorter work",
+                (true, false) => "fewer --spinners",
+                (false, _) => "fewer commands",
+            }
         )));
     }
     let fit = ((request.budget_s / block_s) as u32).clamp(1, BLOCKS_MIN);
@@ -244,7 +262,7 @@ pub fn draw(request: &Request, work_s: &[f64], topology: &Topology) -> Result<Pl
             work: request.about.clone(),
             repeat: request.repeat,
             data_bytes: request.data_bytes,
-            window_s: WINDOW_S,
+            window_s: request.window_s(),
             conditions,
             commands: request.commands.clone(),
             objective: request.objective,
@@ -286,9 +304,10 @@ pub(crate) fn work(plan: &Plan, row: &PlanRow, work: &CommandSpec) -> Result<Wor
         Some(command) => CommandSpec { argv: command.argv.clone(), ..work.clone() },
         None => work.clone(),
     };
-    let spinner = match command(condition.beside) {
-        Some(command) => pairs::again(command, work.folder.as_deref()),
-        None => experiment.spinner.clone(),
+    let spinner = match (command(condition.beside), condition.ruler) {
+        (Some(command), _) => pairs::again(command, work.folder.as_deref()),
+        (None, Some(ruler)) => rulers::spinner(ruler, &plan.topology),
+        (None, None) => experiment.spinner.clone(),
     };
     Ok(Work::Beside(Box::new(Beside {
         work: condition.has_work.then_some(work),
@@ -324,11 +343,14 @@ fn arm(pair: &Pair, control: Option<CpuId>, topology: &Topology) -> PlanArm {
 /// one spinner alone on every set of CPUs that spinners have.
 fn conditions(request: &Request) -> Vec<Condition> {
     if !request.commands.is_empty() {
-        return pairs::conditions(request);
+        let pairs = pairs::conditions(request);
+        return pairs.into_iter().chain(rulers::conditions(request)).collect();
+    }
+    if request.rulers {
+        return std::iter::once(alone(request)).chain(rulers::conditions(request)).collect();
     }
     let pair = &request.pair;
-    let one = |cpu: CpuId| -> CpuSet { [cpu].into_iter().collect() };
-    let work = one(pair.work);
+    let work = pairs::one(pair.work);
     let mut counts: Vec<u32> =
         request.spinners.iter().copied().filter(|count| *count > 0).collect();
     counts.sort_unstable();
@@ -339,8 +361,8 @@ fn conditions(request: &Request) -> Vec<Condition> {
         // The neighbour is the control.
         Relation::Separate => None,
     };
-    let neighbour = beside.map(|place| (place, work.clone(), one(pair.neighbour)));
-    let control = request.control.map(|cpu| (Place::Cores, work.clone(), one(cpu)));
+    let neighbour = beside.map(|place| (place, work.clone(), pairs::one(pair.neighbour)));
+    let control = request.control.map(|cpu| (Place::Cores, work.clone(), pairs::one(cpu)));
     let places = neighbour
         .into_iter()
         .chain([
@@ -348,16 +370,7 @@ fn conditions(request: &Request) -> Vec<Condition> {
             (Place::Free, pair.cpus(), pair.cpus()),
         ])
         .chain(control);
-    let mut conditions = vec![Condition {
-        name: Place::Alone.name().to_owned(),
-        place: Place::Alone,
-        has_work: true,
-        spinners: 0,
-        work_cpus: work.clone(),
-        spinner_cpus: CpuSet::new(),
-        work: None,
-        beside: None,
-    }];
+    let mut conditions = vec![alone(request)];
     for (place, work_cpus, spinner_cpus) in places {
         conditions.extend(counts.iter().map(|count| Condition {
             name: format!("{place}/{count}"),
@@ -368,6 +381,7 @@ fn conditions(request: &Request) -> Vec<Condition> {
             spinner_cpus: spinner_cpus.clone(),
             work: None,
             beside: None,
+            ruler: None,
         }));
     }
     let mut sets: Vec<CpuSet> = Vec::new();
@@ -385,8 +399,24 @@ fn conditions(request: &Request) -> Vec<Condition> {
         spinner_cpus: cpus,
         work: None,
         beside: None,
+        ruler: None,
     }));
     conditions
+}
+
+/// The one work alone.
+fn alone(request: &Request) -> Condition {
+    Condition {
+        name: Place::Alone.name().to_owned(),
+        place: Place::Alone,
+        has_work: true,
+        spinners: 0,
+        work_cpus: pairs::one(request.pair.work),
+        spinner_cpus: CpuSet::new(),
+        work: None,
+        beside: None,
+        ruler: None,
+    }
 }
 
 fn row(request: &Request, condition: &Condition) -> PlanRow {
@@ -417,16 +447,16 @@ fn block_s(request: &Request, conditions: &[Condition], work_s: &[f64]) -> f64 {
     let run_s = |condition: &Condition| {
         let tasks = f64::from(condition.spinners + 1);
         let shares = match (condition.has_work, condition.place) {
-            (false, _) => return WINDOW_S,
+            (false, _) => return request.window_s() + OVERHEAD_S,
             (true, Place::Alone | Place::Cores) => 1.0,
             (true, Place::Siblings | Place::Pair) => 1.5,
             (true, Place::SameCpu) => tasks,
             (true, Place::Free) if request.pair.relation.is_smt() => 0.75 * tasks,
             (true, Place::Free) => tasks / 2.0,
         };
-        work_s.get(condition.work.unwrap_or(0)).copied().unwrap_or(0.0) * shares
+        work_s.get(condition.work.unwrap_or(0)).copied().unwrap_or(0.0) * shares + OVERHEAD_S
     };
-    conditions.iter().map(|condition| run_s(condition) + OVERHEAD_S).sum()
+    conditions.iter().map(run_s).sum()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use super::Request;
 use coretwin_base::account::cputime::pairs::WithCommand;
-use coretwin_base::account::cputime::{Condition, Place, Relation, Spinner, SpinnerKind};
+use coretwin_base::account::cputime::{Condition, Pair, Place, Relation, Spinner, SpinnerKind};
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 
 /// Runs a command until it is killed or fails; its folder is the first word, none if that is empty.
@@ -16,16 +16,23 @@ pub(super) fn again(command: &WithCommand, folder: Option<&str>) -> Spinner {
     Spinner { kind: SpinnerKind::Command, argv }
 }
 
-/// Each command alone, then each beside each other one, where that can be: on the neighbour's CPU, or
-/// else both on one.
-pub(super) fn conditions(request: &Request) -> Vec<Condition> {
-    let pair = &request.pair;
-    let one = |cpu: CpuId| -> CpuSet { [cpu].into_iter().collect() };
-    let (place, neighbour) = match pair.relation {
+/// Where two meet: on the neighbour's CPU, or else both on one.
+pub(super) fn beside(pair: &Pair) -> (Place, CpuId) {
+    match pair.relation {
         Relation::Siblings | Relation::Probed => (Place::Siblings, pair.neighbour),
         Relation::Named => (Place::Pair, pair.neighbour),
         Relation::Separate => (Place::SameCpu, pair.work),
-    };
+    }
+}
+
+pub(super) fn one(cpu: CpuId) -> CpuSet {
+    [cpu].into_iter().collect()
+}
+
+/// Each command alone, then each beside each other one.
+pub(super) fn conditions(request: &Request) -> Vec<Condition> {
+    let pair = &request.pair;
+    let (place, neighbour) = beside(pair);
     let commands = || request.commands.iter().enumerate();
     let alone = commands().map(|(a, command)| Condition {
         name: command.name.clone(),
@@ -36,6 +43,7 @@ pub(super) fn conditions(request: &Request) -> Vec<Condition> {
         spinner_cpus: CpuSet::new(),
         work: Some(a),
         beside: None,
+        ruler: None,
     });
     let beside = commands().flat_map(|(a, work)| {
         let others = commands().filter(move |(b, _)| a != *b);
@@ -48,6 +56,7 @@ pub(super) fn conditions(request: &Request) -> Vec<Condition> {
             spinner_cpus: one(neighbour),
             work: Some(a),
             beside: Some(b),
+            ruler: None,
         })
     });
     alone.chain(beside).collect()

@@ -28,6 +28,7 @@ fn request(topology: &Topology) -> Request {
         commands: Vec::new(),
         objective: Objective::Sum,
         cores: None,
+        rulers: false,
     }
 }
 

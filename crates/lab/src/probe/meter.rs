@@ -180,7 +180,7 @@ fn window_us(kind: Contention) -> u64 {
 }
 
 /// Size of the smallest cache of a level that holds data, in KiB.
-fn smallest(topology: &Topology, level: u32) -> Option<u64> {
+pub(crate) fn smallest(topology: &Topology, level: u32) -> Option<u64> {
     let of_level = topology.caches.iter().filter(|cache| cache.level == level);
     of_level.filter(|cache| cache.kind != "Instruction").map(|cache| cache.size_kib).min()
 }

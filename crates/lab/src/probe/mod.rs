@@ -17,6 +17,7 @@ use coretwin_host::observe::CpuTimes;
 use coretwin_host::root::Root;
 use coretwin_host::{affinity, environment, observe};
 use meter::HostMeter;
+pub(crate) use meter::smallest as smallest_cache_kib;
 use std::path::Path;
 
 #[derive(Debug, Clone, PartialEq)]

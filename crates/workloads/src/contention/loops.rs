@@ -81,39 +81,49 @@ pub(super) fn rest() {
 
 /// A walk from line to line of a piece of memory, each saying which is next, in an order that no
 /// prefetcher foresees.
-struct Walk {
-    lines: usize,
+pub(crate) struct Walk {
+    places: usize,
+    /// Numbers from one place to the next in memory.
+    step: usize,
     next: Vec<u32>,
     at: u32,
 }
 
 impl Walk {
     /// Through three quarters of a cache of this size: one such walk fits, two do not.
-    fn new(cache_kib: u64) -> Self {
-        let lines = usize::try_from(cache_kib.saturating_mul(1024 / 64 * 3 / 4)).unwrap_or(0);
-        Self { lines: lines.clamp(2, 1 << 20), next: Vec::new(), at: 0 }
+    pub(crate) fn new(cache_kib: u64) -> Self {
+        Self::lines(usize::try_from(cache_kib.saturating_mul(1024 / 64 * 3 / 4)).unwrap_or(0))
+    }
+
+    pub(crate) fn lines(lines: usize) -> Self {
+        Self { places: lines.clamp(2, 1 << 20), step: LINE, next: Vec::new(), at: 0 }
+    }
+
+    /// By one line of each page, each at another offset, or a few sets of a cache would hold them all.
+    pub(crate) fn pages(pages: usize) -> Self {
+        Self { step: 65 * LINE, ..Self::lines(pages) }
     }
 
     /// One cycle through all lines, by Sattolo's algorithm (Information Processing Letters 22,
     /// 1986). Any fixed shuffle will do.
-    fn lay_out(&mut self) {
+    pub(crate) fn lay_out(&mut self) {
         if !self.next.is_empty() {
             return;
         }
-        let mut order: Vec<u32> = (0..self.lines as u32).collect();
+        let mut order: Vec<u32> = (0..self.places as u32).collect();
         let mut random = ODD;
         for last in (1..order.len()).rev() {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             order.swap(last, (random >> 33) as usize % last);
         }
-        let mut next = vec![0; self.lines * LINE];
+        let mut next = vec![0; self.places * self.step];
         for (line, follower) in order.iter().enumerate() {
-            next[line * LINE] = follower * LINE as u32;
+            next[line * self.step] = follower * self.step as u32;
         }
         self.next = next;
     }
 
-    fn step(&mut self) {
+    pub(crate) fn step(&mut self) {
         let mut at = black_box(self.at);
         for _ in 0..WALK_LINES {
             at = self.next.get(at as usize).copied().unwrap_or(0);

@@ -14,6 +14,7 @@ use crate::{Context, Error, answer, role, sys};
 use coretwin_base::account::probe::Contention;
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use loops::Loops;
+pub(crate) use loops::Walk;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::hint::spin_loop;

@@ -44,3 +44,4 @@ pub mod rows;
 mod system_calls;
 
 pub use harness::Row;
+pub(crate) use native::memory::read_write;

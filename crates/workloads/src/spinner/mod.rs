@@ -12,6 +12,7 @@
 //! ```
 
 pub(crate) mod native;
+mod rulers;
 
 use crate::command::ending;
 use crate::role::{HOLD, SPINNER};
@@ -88,7 +89,10 @@ impl Run<'_> {
             let (role, mut args, counter) = match spinner.kind {
                 SpinnerKind::Command => (HOLD, spinner.argv.clone(), None),
                 SpinnerKind::Interpreted => (HOLD, spinner.argv.clone(), Some(counter()?)),
-                kind => (SPINNER, vec![kind.name().to_owned()], Some(counter()?)),
+                kind => {
+                    let name = std::iter::once(kind.name().to_owned());
+                    (SPINNER, name.chain(spinner.argv.iter().cloned()).collect(), Some(counter()?))
+                }
             };
             args.extend(counter.iter().map(|fd| fd.as_raw_fd().to_string()));
             let cpus = Some(&self.beside.spinner_cpus);

@@ -1,9 +1,10 @@
 //! The spinners that are loops of our own. Each runs a stretch of a fraction of a millisecond to a
 //! few, then counts.
 
+use super::rulers;
+use crate::contention::Walk;
 use crate::{Context, Error, role};
 use coretwin_base::account::cputime::SpinnerKind;
-use coretwin_base::random::Stream;
 use std::fs::{File, OpenOptions};
 use std::hint::{black_box, spin_loop};
 use std::io::Write;
@@ -12,11 +13,8 @@ use std::process::ExitCode;
 const ROUNDS: u32 = 1 << 17;
 /// PAUSEs of one stretch; one takes from about 10 cycles to about 140, by processor.
 const PAUSES: u32 = 1 << 14;
-const LOADS: u32 = 1 << 14;
-/// Words of the ring of loads, one a cache line: 8 MiB of lines.
-const RING_LINES: usize = (8 << 20) / LINE_BYTES;
-const LINE_BYTES: usize = 64;
-const LINE_WORDS: usize = LINE_BYTES / size_of::<u32>();
+/// Memory of the ring of loads, in KiB.
+const RING_KIB: usize = 8 << 10;
 /// Words of the memory that is streamed through: 32 MiB.
 const STREAM_WORDS: usize = (32 << 20) / size_of::<u64>();
 /// Words of one stretch: 1 MiB.
@@ -31,8 +29,12 @@ pub(crate) fn main(entered: Result<(), Error>, args: &[String]) -> ExitCode {
 }
 
 fn spin(args: &[String]) -> Result<std::convert::Infallible, Error> {
-    let [name, counter] = args else { return Err(Error::failed("a spinner was misconfigured")) };
-    let mut stretch = stretch(name)?;
+    let (name, size, counter) = match args {
+        [name, counter] => (name, None, counter),
+        [name, size, counter] => (name, size.parse().ok(), counter),
+        _ => return Err(Error::failed("a spinner was misconfigured")),
+    };
+    let mut stretch = stretch(name, size)?;
     // Opened anew: no value in this process owns the inherited descriptor.
     let mut counter: File = OpenOptions::new()
         .append(true)
@@ -47,14 +49,16 @@ fn spin(args: &[String]) -> Result<std::convert::Infallible, Error> {
     }
 }
 
-fn stretch(name: &str) -> Result<Box<dyn FnMut()>, Error> {
+/// The loop of that name; of a cache, whose size is in KiB.
+fn stretch(name: &str, size: Option<usize>) -> Result<Box<dyn FnMut()>, Error> {
     let kind =
         SpinnerKind::NAMED.iter().find(|(known, ..)| *known == name).map(|(_, kind, _)| kind);
     Ok(match kind {
         Some(SpinnerKind::Native) => Box::new(shift),
         Some(SpinnerKind::Pause) => Box::new(|| (0..PAUSES).for_each(|_| spin_loop())),
-        Some(SpinnerKind::Chase) => chase(),
+        Some(SpinnerKind::Chase) => rulers::walk(Walk::lines(16 * RING_KIB)),
         Some(SpinnerKind::Stream) => stream(),
+        Some(kind) if let Some(ruler) = rulers::stretch(*kind, size)? => ruler,
         _ => return Err(Error::failed(format!("there is no spinner '{name}'"))),
     })
 }
@@ -71,26 +75,6 @@ fn shift() {
         }
     }
     black_box(words);
-}
-
-/// A ring through all lines in random order (Sattolo's algorithm): no prefetcher foresees it.
-fn chase() -> Box<dyn FnMut()> {
-    let mut order: Vec<u32> = (0..RING_LINES as u32).collect();
-    let mut stream = Stream::new(1, "chase", 0);
-    for last in (1..RING_LINES).rev() {
-        order.swap(last, stream.below(last as u64) as usize);
-    }
-    let mut ring = vec![0_u32; RING_LINES * LINE_WORDS];
-    for (line, next) in order.into_iter().enumerate() {
-        ring[line * LINE_WORDS] = next;
-    }
-    let mut line = 0_u32;
-    Box::new(move || {
-        for _ in 0..LOADS {
-            line = ring[line as usize * LINE_WORDS];
-        }
-        black_box(line);
-    })
 }
 
 fn stream() -> Box<dyn FnMut()> {
@@ -112,7 +96,7 @@ mod tests {
     #[test]
     fn every_named_kind_but_the_interpreted_has_a_loop() {
         for (name, kind, _) in SpinnerKind::NAMED {
-            let stretch = stretch(name);
+            let stretch = stretch(name, None);
             assert_eq!(stretch.is_ok(), kind != SpinnerKind::Interpreted, "{name}");
             if let Ok(mut stretch) = stretch {
                 // Twice round the streamed memory, so that its ends meet.

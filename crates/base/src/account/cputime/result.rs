@@ -2,6 +2,7 @@
 
 pub use super::estimate::Estimate;
 use super::pairs::Pairs;
+use super::rulers::Rulers;
 use super::{Pair, Place};
 use crate::machine::cpu_set::{CpuId, CpuSet};
 use crate::machine::topology::Trust;
@@ -87,6 +88,8 @@ pub struct CputimeSummary {
     /// Of several commands beside each other.
     #[serde(flatten)]
     pub pairs: Option<Pairs>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rulers: Option<Rulers>,
 }
 
 /// What a busy sibling does to a CPU second, both ways (slowdown `r`, yield `s`).

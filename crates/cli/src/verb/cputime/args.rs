@@ -23,8 +23,13 @@ on its own CPU (same-cpu: what a machine without SMT does), with work and spinne
 of the core (free), and on another core behind the same last-level cache (cores: the control for clock \
 and shared caches); and each spinner alone. Both sides are measured.
 
-Spinners: interpreted (the note's loop, by perl or python3), native, pause, chase, stream, or a \
-command of yours, which runs until it is killed; the lines it prints are its progress.
+Spinners: interpreted (the note's loop, by perl or python3), native, pause, chase, stream, a \
+ruler (--rulers), or a command of yours, which runs until it is killed; the lines it prints are its progress.
+
+--rulers asks what it fights for: the work runs beside a loop for each shared resource of a core (front \
+end, integer and vector ports, load and store, L1D, L2, TLB, branch predictor, memory, PAUSE), and both \
+are timed. It describes. With --with it also predicts each pair from the others, and says whether that \
+beats the product of mean slowdowns.
 
 --with A,B,C asks instead who may share a core: each command is measured alone and beside each other \
 one, which is started again until the first has ended. The placement is the best of all, beside what \
@@ -38,6 +43,7 @@ Examples:
   coretwin cputime --spinner stream --spinners 1 -- ./mywork      beside one that streams memory
   coretwin cputime --spinner './load --loop' -- ./mywork          beside a load of your own
   coretwin cputime --pair 0,1                     where the machine shows no siblings
+  coretwin cputime --rulers -- ./mywork           what it fights for, in about two minutes
   coretwin cputime --with ./a,./b,./c,./d         each beside each; which should share cores
   coretwin cputime --with db='./db --scan' --with web=./web --with './zip {1,2}' --least worst
   coretwin cputime --json | jq '.conditions[] | [.name, .slowdown]'")]
@@ -52,6 +58,9 @@ pub(crate) struct Args {
     /// What spins: interpreted, native, pause, chase, stream, or a shell line of your own
     #[arg(long, default_value = "interpreted", value_name = "KIND|CMD")]
     spinner: String,
+    /// The work, or each command, beside a ruler for each shared resource of a core: what it fights for
+    #[arg(long, conflicts_with_all = ["spinners", "spinner"])]
+    pub(crate) rulers: bool,
     /// Commands, each beside each other one, and which of them should share cores
     #[arg(long, value_name = "[NAME=]CMD,...", value_parser = some_text,
         conflicts_with_all = ["command", "spinners", "spinner"])]
@@ -70,9 +79,9 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) repeat: u32,
 
-    /// Longest time the whole may take
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = parse_duration)]
-    pub(crate) budget: Duration,
+    /// Longest time the whole may take (default: 5m; of --rulers alone 2m, or what three blocks take)
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) budget: Option<Duration>,
     /// Exactly this many blocks, whatever they take (default: 8, or as many as the budget allows)
     #[arg(long, conflicts_with = "budget", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) blocks: Option<u32>,
@@ -97,8 +106,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub(crate) out: Option<PathBuf>,
     /// Go on with the experiment in this folder, by its own plan
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["command", "spinners", "spinner", "with",
-        "least", "cores", "pair", "repeat", "budget", "blocks", "timeout", "steal_limit", "others_limit", "seed"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["command", "spinners", "spinner", "rulers",
+        "with", "least", "cores", "pair", "repeat", "budget", "blocks", "timeout", "steal_limit", "others_limit", "seed"])]
     pub(crate) resume: Option<PathBuf>,
     /// Print all of it, not the answer in seven lines
     #[arg(long, conflicts_with = "json")]
@@ -108,7 +117,15 @@ pub(crate) struct Args {
     pub(crate) json: bool,
 }
 
+const BUDGET: Duration = Duration::from_secs(300);
+const BUDGET_RULERS: Duration = Duration::from_secs(120);
+
 impl Args {
+    pub(crate) fn budget(&self) -> Duration {
+        let is_signature = self.rulers && self.with.is_empty();
+        self.budget.unwrap_or(if is_signature { BUDGET_RULERS } else { BUDGET })
+    }
+
     pub(crate) fn spinner(&self) -> Result<Spinner> {
         let path = std::env::var("PATH").unwrap_or_default();
         let named = SpinnerKind::NAMED.iter().find(|(name, ..)| *name == self.spinner);

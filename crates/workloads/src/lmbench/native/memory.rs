@@ -178,7 +178,7 @@ pub(in crate::lmbench) fn write(words: &mut [u64], value: u64) {
 /// Reads every word, adds it to a sum, and writes the value in its place: a load and a store each.
 #[cfg(target_arch = "x86_64")]
 #[inline(never)]
-pub(in crate::lmbench) fn read_write(words: &mut [u64], value: u64) -> u64 {
+pub(crate) fn read_write(words: &mut [u64], value: u64) -> u64 {
     let (turns, rest) = words.as_chunks_mut::<TURN>();
     let mut sum = rest.iter().fold(0_u64, |sum, word| sum.wrapping_add(*word));
     rest.fill(value);
@@ -278,7 +278,7 @@ mod volatile {
         words.iter_mut().for_each(|word| store(word, value));
     }
 
-    pub(in crate::lmbench) fn read_write(words: &mut [u64], value: u64) -> u64 {
+    pub(crate) fn read_write(words: &mut [u64], value: u64) -> u64 {
         words.iter_mut().fold(0, |sum, word| {
             let sum = sum.wrapping_add(load(word));
             store(word, value);
