@@ -218,6 +218,43 @@ fn commands_beside_each_other_are_measured_and_placed_and_none_is_left_running()
 }
 
 #[test]
+fn rows_stand_beside_commands_and_are_compared_by_what_they_measure() {
+    let _host = host();
+    if cpus().len() < 2 {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("folder");
+    let limits = ["--blocks", "1", "--others-limit", "100%", "--steal-limit", "100%"];
+    let run = |with: &[&str]| {
+        let with: Vec<String> = with.iter().map(|one| format!("--with={one}")).collect();
+        let with: Vec<&str> = with.iter().map(String::as_str).collect();
+        coretwin(
+            folder.path(),
+            &[&["cputime", "--json", "--out", "w"][..], &limits, &with].concat(),
+        )
+    };
+    let loops = "busy=sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done'";
+    let ran = run(&["sieve=aim9/sieve:seconds=0.4", loops]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    let summary: Value = serde_json::from_str(&ran.out).expect("json");
+    let commands = summary["commands"].as_array().expect("commands");
+    assert_eq!((&commands[0]["row"], &commands[1]["row"]), (&Value::Bool(true), &Value::Null));
+    let of = |name: &str| {
+        let all = summary["conditions"].as_array().expect("conditions");
+        all.iter().find(|it| it["name"] == name).expect(name).clone()
+    };
+    // It runs for as long beside another, and gets less done.
+    let (alone, beside) = (of("sieve"), of("sieve beside busy"));
+    let is_smt = matches!(summary["cpus"]["relation"].as_str(), Some("siblings" | "probed"));
+    if !is_smt {
+        assert!(beside["slowdown"].as_f64() > Some(1.2), "{beside}");
+    }
+    assert!(alone["real_s"].as_f64().is_some_and(|unit_s| unit_s < 0.1), "one loop: {alone}");
+    let ran = run(&["aim9/sieve:second=1", "busy=true"]);
+    assert!(ran.status == 2 && ran.err.contains("did you mean 'seconds'"), "{}", ran.err);
+}
+
+#[test]
 fn rulers_are_timed_on_both_sides_and_without_siblings_it_takes_turns() {
     let _host = host();
     if cpus().len() < 2 {

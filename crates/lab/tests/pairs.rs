@@ -43,7 +43,8 @@ fn simulated(seed: u64) -> Matrix {
 }
 
 fn request(topology: &Topology, objective: Objective) -> Request {
-    let command = |name: &str| WithCommand { name: name.to_owned(), argv: vec![name.to_owned()] };
+    let command =
+        |name: &str| WithCommand { name: name.to_owned(), argv: vec![name.to_owned()], row: false };
     Request {
         work: CommandSpec::plain(Vec::new(), 60.0),
         about: "profiles".to_owned(),

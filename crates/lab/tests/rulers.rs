@@ -81,8 +81,11 @@ fn alike() -> Box<Slowdowns> {
 }
 
 fn request(topology: &Topology, works: &[&str]) -> Request {
-    let command =
-        |name: &&str| WithCommand { name: (*name).to_owned(), argv: vec![(*name).to_owned()] };
+    let command = |name: &&str| WithCommand {
+        name: (*name).to_owned(),
+        argv: vec![(*name).to_owned()],
+        row: false,
+    };
     let (commands, argv): (Vec<WithCommand>, Vec<String>) = match works {
         [one] => (Vec::new(), vec![(*one).to_owned()]),
         several => (several.iter().map(command).collect(), Vec::new()),
@@ -259,6 +262,34 @@ fn a_pair_is_predicted_from_the_others_alone() {
     let (low, high) = (predicted(1.1), predicted(3.0));
     assert!((low.0 - 1.1).abs() < 1e-9 && (high.0 - 3.0).abs() < 1e-9);
     assert_eq!((low.1, low.2), (high.1, high.2), "the pair's own slowdown is not known to a rule");
+}
+
+#[test]
+fn a_ruler_is_compared_with_itself_alone() {
+    let smt = Topology::regular(1, 2, 2);
+    let plan = draw(&request(&smt, &["sieve"]), &[1.0], &smt).expect("plan");
+    let mut machine = ScriptedMachine::new(smt, Box::new(|_, _| Scripted::ok(1.0, 1.0)));
+    let mut finished = support::run(&plan, Vec::new(), &mut machine).expect("run");
+    let experiment = plan.cputime.as_ref().expect("cputime");
+    for reading in &mut finished.readings {
+        let condition = experiment.condition(&reading.row).expect("a condition");
+        // Each counts at a rate of its own, and half as fast where anything runs beside it.
+        let kind = RULERS.iter().position(|(kind, _)| condition.ruler == Some(*kind));
+        let alone = 10_f64.powi(kind.unwrap_or(0) as i32);
+        let is_alone = !condition.has_work && condition.spinners == 1;
+        let value = if is_alone { alone } else { alone / 2.0 };
+        let number = |value: f64| Metric { value, unit: String::new(), better: Better::Higher };
+        let rates = (0..condition.spinners).map(|at| (metric::spinner_rate(at), number(value)));
+        reading.metrics = Arc::new(rates.collect());
+    }
+    let summary = summarise(&plan, &finished.readings, finished.stopped).expect("summary");
+    for it in &of(&summary).signatures[0].beside {
+        let slowdown = it.ruler_slowdown.expect("counted").value;
+        assert!((slowdown - 2.0).abs() < 1e-9, "{it:?}");
+    }
+    for scale in &of(&summary).scales {
+        assert!((scale.slowdown.value - 2.0).abs() < 1e-9, "{scale:?}");
+    }
 }
 
 #[test]

@@ -51,3 +51,4 @@ pub mod workload;
 
 pub(crate) use error::Context;
 pub use error::{Error, Stop};
+pub use role::ROW;

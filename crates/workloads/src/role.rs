@@ -14,6 +14,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
 pub(crate) const HOLD: &str = "hold";
+/// A row by itself, as a command: `coretwin-worker row NAME:PARAMETERS`.
+pub const ROW: &str = "row";
 pub(crate) const CHAT_SERVER: &str = "chat-server";
 pub(crate) const CHAT_CLIENT: &str = "chat-client";
 

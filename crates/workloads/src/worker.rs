@@ -20,6 +20,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 const ROOT: &str = "/";
+/// Whoever runs a row as a command ends it sooner.
+const ROW_TIMEOUT_S: f64 = 24.0 * 3600.0;
 
 /// Without arguments it reads a job; with arguments it is one of the processes of a job. Success means
 /// that an outcome was written, whatever it says.
@@ -49,6 +51,9 @@ fn run_role(name: &str, args: &[String]) -> ExitCode {
     if name == role::JANITOR {
         return leftovers::janitor(); // It does not die with the worker.
     }
+    if name == role::ROW {
+        return row(entry);
+    }
     let entered = role::enter(entry);
     match name {
         role::HOLD => role::hold(entered, args),
@@ -65,6 +70,29 @@ fn run_role(name: &str, args: &[String]) -> ExitCode {
         role::CHAT_CLIENT => chat::client::main(entered, args),
         role::CONTENTION => contention::main(entered, args),
         _ => ExitCode::from(2),
+    }
+}
+
+/// A row on the CPUs that this process is bound to. Prints what a unit of it took, in the row's own terms: less
+/// is better.
+fn row(text: &str) -> ExitCode {
+    answer::say(&row_value(text))
+}
+
+fn row_value(text: &str) -> Result<f64, Error> {
+    sys::keep_inherited_to_ourselves();
+    // Whoever runs a command tells it nothing: an input that stays open, so that nothing ends it.
+    let (input, open) = rustix::pipe::pipe().context("cannot make a pipe")?;
+    rustix::stdio::dup2_stdin(&input).context("cannot set the input of a row")?;
+    let spec = WorkloadSpec::parse(text).map_err(|bad| Error::failed(bad.to_string()))?;
+    let work = Work::Builtin { workload: spec.name, params: spec.params };
+    let cpus = sys::bound().context("cannot read the CPUs")?;
+    let outcome = run(&Job::plain(work, String::new(), cpus, ROW_TIMEOUT_S));
+    drop(open);
+    match (outcome.value, outcome.better) {
+        (Some(value), Better::Lower) => Ok(value),
+        (Some(value), Better::Higher) => Ok(1.0 / value),
+        (None, _) => Err(Error::failed(outcome.failure.unwrap_or_default())),
     }
 }
 

@@ -44,6 +44,7 @@ const ACCOUNT: Suite = Suite::Unit("coretwin-account");
 const LAB: Suite = Suite::Unit("coretwin-lab");
 const ENGINE: Suite = Suite::Tests("coretwin-lab", "study");
 const PAIRS: Suite = Suite::Tests("coretwin-lab", "pairs");
+const RULERS: Suite = Suite::Tests("coretwin-lab", "rulers");
 const SWITCHING: Suite = Suite::Tests("coretwin-lab", "switching");
 const DECISIONS: Suite = Suite::Tests("coretwin-bpf", "decisions");
 const OVERLAP: Suite = Suite::Live("coretwin-bpf", "overlap");
@@ -359,6 +360,18 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "blocks[..at].iter()",
         put: "blocks.iter()",
         suite: PAIRS, test: "where_all_are_alike_no_gain_is_claimed",
+    },
+    Fault {
+        name: "pair-predicted-from-itself", file: "crates/stats/src/cputime/rulers.rs",
+        find: "pair(it) != pair(side)",
+        put: "pair(it) != (0, 0)",
+        suite: RULERS, test: "a_pair_is_predicted_from_the_others_alone",
+    },
+    Fault {
+        name: "ruler-of-another-kind-as-baseline", file: "crates/stats/src/cputime.rs",
+        find: "it.spinner_cpus == of.spinner_cpus && it.ruler == of.ruler",
+        put: "it.spinner_cpus == of.spinner_cpus",
+        suite: RULERS, test: "a_ruler_is_compared_with_itself_alone",
     },
     Fault {
         name: "busy-time-without-system", file: "crates/host/src/observe.rs",

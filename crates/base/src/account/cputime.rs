@@ -206,6 +206,9 @@ pub struct Spinner {
 pub struct Beside {
     /// The work; none: the spinners are measured for `window_s`.
     pub work: Option<CommandSpec>,
+    /// Whether the work is a row of ours: its value is the one it prints.
+    #[serde(default)]
+    pub row: bool,
     pub repeat: u32,
     pub work_cpus: CpuSet,
     pub spinner: Spinner,

@@ -155,6 +155,7 @@ pub fn rehearse_spinner(
 fn nothing(request: &Request) -> Beside {
     Beside {
         work: None,
+        row: false,
         repeat: request.repeat,
         work_cpus: CpuSet::new(),
         spinner: request.spinner.clone(),
@@ -300,6 +301,7 @@ pub(crate) fn work(plan: &Plan, row: &PlanRow, work: &CommandSpec) -> Result<Wor
         return Err(Error::Usage(format!("the plan does not say what row {} is", row.id)));
     };
     let command = |number: Option<usize>| number.and_then(|at| experiment.commands.get(at));
+    let row = command(condition.work).is_some_and(|command| command.row);
     let work = match command(condition.work) {
         Some(command) => CommandSpec { argv: command.argv.clone(), ..work.clone() },
         None => work.clone(),
@@ -311,6 +313,7 @@ pub(crate) fn work(plan: &Plan, row: &PlanRow, work: &CommandSpec) -> Result<Wor
     };
     Ok(Work::Beside(Box::new(Beside {
         work: condition.has_work.then_some(work),
+        row,
         repeat: experiment.repeat,
         work_cpus: condition.work_cpus.clone(),
         spinner,

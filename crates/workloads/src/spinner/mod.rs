@@ -14,6 +14,7 @@
 pub(crate) mod native;
 mod rulers;
 
+use crate::answer;
 use crate::command::ending;
 use crate::role::{HOLD, SPINNER};
 use crate::supervisor::{Launch, Supervisor, Task, TaskId};
@@ -76,6 +77,8 @@ struct Run<'a> {
 struct Took {
     /// Wall time of the work, or of the window, in seconds.
     elapsed_s: f64,
+    /// What a row says that a unit of it took.
+    said: f64,
     /// Wall time between the readings of the counts, in seconds.
     counted_s: f64,
     user_s: f64,
@@ -186,7 +189,7 @@ impl Run<'_> {
         let mut took = Took::default();
         for _ in 0..self.beside.repeat.max(1) {
             let cpus = Some(&self.beside.work_cpus);
-            let launch = Launch::measured(HOLD, work.argv.clone(), cpus);
+            let launch = Launch::answering(HOLD, work.argv.clone(), cpus);
             let folder = work.folder.as_deref();
             let id = self.supervisor.start(Launch { folder, ..launch })?;
             self.supervisor.wait_until_held(&[id])?;
@@ -196,6 +199,9 @@ impl Run<'_> {
             took.counted_s += start.elapsed().as_secs_f64();
             self.add(&before)?;
             let Some(task) = self.supervisor.take(id) else { continue };
+            if self.beside.row {
+                took.said += answer::of::<f64>(Some(&task), "the row")?;
+            }
             self.check_work(&task)?;
             took.elapsed_s += task.exit.map_or(0.0, |(_, end)| (end - start).as_secs_f64());
             took.user_s += task.usage.user_s;
@@ -255,6 +261,7 @@ impl Run<'_> {
         let rates: Vec<(u32, f64)> =
             counted.map(|(number, count)| (number, *count as f64 / took.counted_s)).collect();
         let value_of = match self.beside.work {
+            Some(_) if self.beside.row => took.said,
             Some(_) => took.elapsed_s,
             None => rates.iter().map(|(_, rate)| rate).sum(),
         };

@@ -14,6 +14,9 @@ pub const COMMANDS_MAX: usize = SEATS_MAX;
 pub struct WithCommand {
     pub name: String,
     pub argv: Vec<String>,
+    /// Whether it is a row of ours, which says itself what it measured.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub row: bool,
 }
 
 /// What a placement makes least.

@@ -2,15 +2,19 @@
 
 use crate::exit::usage;
 use crate::options::{Limit, drawn_seed, limit};
-use crate::verb::study::variants;
+use crate::verb::study::variants::{self, Typed};
 use anyhow::Result;
 use coretwin_base::account::cputime::pairs::{COMMANDS_MAX, Objective, WithCommand};
 use coretwin_base::account::cputime::{Spinner, SpinnerKind};
 use coretwin_base::machine::cpu_set::CpuId;
+use coretwin_base::parameters::WorkloadSpec;
 use coretwin_base::study::plan::DISTURBED_SHARE_MAX;
+use coretwin_base::study::plan::Variant;
 use coretwin_base::suggest;
 use coretwin_base::units::parse_duration;
 use coretwin_lab::cputime::pair;
+use coretwin_lab::launcher::worker_path;
+use coretwin_workloads::{ROW, table};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -33,7 +37,8 @@ beats the product of mean slowdowns.
 
 --with A,B,C asks instead who may share a core: each command is measured alone and beside each other \
 one, which is started again until the first has ended. The placement is the best of all, beside what \
-random pairs and the order as typed cost. Give --with once for each command to have commas in them.
+random pairs and the order as typed cost. Give --with once for each command to have commas in them. A \
+row of coretwin list is one too: the time it takes for its unit is what is compared.
 
 Examples:
   coretwin cputime                                gzip -9, within five minutes
@@ -45,6 +50,7 @@ Examples:
   coretwin cputime --pair 0,1                     where the machine shows no siblings
   coretwin cputime --rulers -- ./mywork           what it fights for, in about two minutes
   coretwin cputime --with ./a,./b,./c,./d         each beside each; which should share cores
+  coretwin cputime --with aim9/sieve --with tbench:seconds=2 --with ./mywork      rows of ours too
   coretwin cputime --with db='./db --scan' --with web=./web --with './zip {1,2}' --least worst
   coretwin cputime --json | jq '.conditions[] | [.name, .slowdown]'")]
 pub(crate) struct Args {
@@ -61,7 +67,7 @@ pub(crate) struct Args {
     /// The work, or each command, beside a ruler for each shared resource of a core: what it fights for
     #[arg(long, conflicts_with_all = ["spinners", "spinner"])]
     pub(crate) rulers: bool,
-    /// Commands, each beside each other one, and which of them should share cores
+    /// Commands or rows, each beside each other one, and which of them should share cores
     #[arg(long, value_name = "[NAME=]CMD,...", value_parser = some_text,
         conflicts_with_all = ["command", "spinners", "spinner"])]
     pub(crate) with: Vec<String>,
@@ -171,14 +177,29 @@ impl Args {
         let typed =
             typed.collect::<Result<Vec<_>, _>>().map_err(|why| usage(format!("--with: {why}")))?;
         let found = variants::resolve(&typed, None, &mut Vec::new())?;
-        let command =
-            |it: coretwin_base::study::plan::Variant| WithCommand { name: it.name, argv: it.argv };
-        Ok(found.into_iter().map(command).collect())
+        let command = |(it, typed): (Variant, &Typed)| {
+            let row = row(&typed.line)?;
+            let argv = row.clone().unwrap_or(it.argv);
+            Ok(WithCommand { name: it.name, argv, row: row.is_some() })
+        };
+        found.into_iter().zip(&typed).map(command).collect()
     }
 
     pub(crate) fn seed(&self) -> Result<u64> {
         self.seed.map_or_else(drawn_seed, Ok)
     }
+}
+
+/// The command that runs a row of ours, where a line names one. Errors: parameters that it does not have.
+fn row(line: &str) -> Result<Option<Vec<String>>> {
+    let Ok(spec) = WorkloadSpec::parse(line) else { return Ok(None) };
+    if table::find(&spec.name).is_none() {
+        return Ok(None);
+    }
+    table::resolve(&spec).map_err(usage)?;
+    let worker = worker_path().map_err(coretwin_lab::Error::NotPossible)?;
+    let argv = [worker.to_string_lossy().into_owned(), ROW.to_owned(), line.to_owned()];
+    Ok(Some(argv.to_vec()))
 }
 
 fn spinner_count(text: &str) -> Result<u32, String> {

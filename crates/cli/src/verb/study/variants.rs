@@ -13,7 +13,7 @@ const VALUES_MAX: usize = 1_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Typed {
     name: Option<String>,
-    line: String,
+    pub(crate) line: String,
 }
 
 pub(crate) fn typed(text: &str) -> Result<Typed, String> {
