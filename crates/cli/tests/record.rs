@@ -3,7 +3,7 @@
 mod common;
 
 use common::{CORETWIN, coretwin};
-use coretwin_base::account::replay::Replay;
+use coretwin_base::account::replay::{FleetReplay, Replay};
 use coretwin_base::random::Stream;
 use coretwin_store::recording::read;
 use std::fs;
@@ -200,5 +200,90 @@ fn the_unit_records_a_file_of_the_day() {
             assert!(verified.status.success() && !said.contains(".service:"), "{said}");
         }
         Err(missing) => eprintln!("not checked: systemd-analyze is not here: {missing}"),
+    }
+}
+
+/// A fleet of one task, whose recording is made here.
+#[cfg(feature = "fleet")]
+#[test]
+fn a_fleet_records_and_its_recordings_are_replayed_by_machine() {
+    let scratch = tempfile::tempdir().expect("folder");
+    let folder = scratch.path();
+    fs::write(folder.join("hosts.txt"), "a\n").expect("hosts");
+    let plan = |name: &str, words: &[&str]| {
+        let head = ["fleet", "plan", name, "--engine=ssh", "--hosts=hosts.txt", "--seed=1", "--"];
+        coretwin(folder, &[&head[..], words].concat())
+    };
+    for (words, part) in [
+        (&["account"][..], "needs an end"),
+        (&["account", "--for=1h", "--json"], "cannot be used with"),
+        (&["account", "--for=1h", "--pid=1"], "cannot be used with"),
+    ] {
+        let ran = plan("no", words);
+        assert!(ran.status == 2 && ran.err.contains(part), "{words:?}: {ran:?}");
+        assert!(!folder.join("no").exists(), "{words:?}");
+    }
+    let words = ["account", "--for=4s", "--every=500ms", "--method=sampled"];
+    assert_eq!(plan("f", &[&words[..], siblings()].concat()).status, 0);
+    // Told to stop in the middle, it has a partial bundle; the next try records the rest.
+    let mut running = Command::new(CORETWIN)
+        .args(["fleet", "run", "f", "--here"])
+        .current_dir(folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts");
+    let work = folder.join("f/work");
+    let recording = || {
+        let tasks = fs::read_dir(&work).ok()?.flatten();
+        tasks.map(|task| task.path().join("study/recording.jsonl")).find(|path| path.exists())
+    };
+    let blocks = || {
+        let read = recording().and_then(|path| read(&path).ok());
+        read.map_or(0, |read| read.sessions.iter().map(|it| it.blocks.len()).sum::<usize>())
+    };
+    while blocks() < 2 {
+        assert!(running.try_wait().expect("a status").is_none(), "it ended before a block");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let pid = rustix::process::Pid::from_raw(running.id() as i32).expect("pid");
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("told to stop");
+    assert_eq!(running.wait().expect("ends").code(), Some(130));
+    let status = coretwin(folder, &["fleet", "status", "f", "--json"]);
+    assert!(status.out.contains("\"partial\""), "{status:?}");
+    let ran = coretwin(folder, &["fleet", "run", "f", "--here"]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let again = coretwin(folder, &["fleet", "run", "f", "--here"]);
+    assert!(again.err.contains("it is done already"), "{again:?}");
+    replayed_by_machine(folder);
+}
+
+#[cfg(feature = "fleet")]
+fn replayed_by_machine(folder: &Path) {
+    let asked = ["account", "--replay", "f", "--smt", "off", "--svg", "f.svg"];
+    let ran = coretwin(folder, &[&asked[..], &["--json"]].concat());
+    assert_eq!(ran.status, 0, "{ran:?}");
+    let fleet: FleetReplay = serde_json::from_str(&ran.out).expect("json");
+    let [machine] = &fleet.machines[..] else { panic!("{fleet:?}") };
+    let recorded_s = machine.replay.hours * 3600.0;
+    assert!((3.5..6.0).contains(&recorded_s), "both tries, 4 s in all: {recorded_s}");
+    assert!(fs::read_to_string(folder.join("f.svg")).expect("svg").contains(&machine.name));
+    let text = coretwin(folder, &["account", "--replay", "f", "--smt", "off", "--full"]);
+    assert!(text.out.contains("BY HOUR OF THE DAY"), "{text:?}");
+    // A damaged bundle beside the good one is named, and is no part of it.
+    fs::write(folder.join("f/bundles/x-0123456789abcdef.tar.gz"), "no bundle").expect("bundle");
+    let ran = coretwin(folder, &["account", "--replay", "f", "--smt", "off"]);
+    assert_eq!(ran.status, 1, "{ran:?}");
+    assert!(ran.err.contains("does not count: bundles/x-"), "{ran:?}");
+    let ran = coretwin(folder, &["fleet", "merge", "f"]);
+    assert!(ran.status == 2 && ran.err.contains("account --replay f"), "{ran:?}");
+    let none = coretwin(folder, &["account", "--replay", "f"]);
+    assert!(none.status == 2 && none.err.contains("--smt"), "{none:?}");
+    let tables = coretwin(folder, &["account", "--replay", "f", "--parquet", "t"]);
+    if cfg!(feature = "parquet") {
+        assert!(tables.status == 1 && tables.err.contains("groups: "), "{tables:?}");
+        assert!(folder.join("t/cores").is_dir());
+    } else {
+        assert!(tables.status == 3 && !folder.join("t").exists(), "{tables:?}");
     }
 }

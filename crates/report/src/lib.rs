@@ -64,7 +64,9 @@ pub use fleet::comparison::{
 pub use fleet::{FLEET_FORMATS, FleetFormat, fleet_brief};
 pub use format::{Format, json};
 pub use openmetrics::openmetrics;
-pub use replay::{replay_brief, replay_svg, replay_text};
+pub use replay::{
+    machines_brief, machines_svg, machines_text, replay_brief, replay_svg, replay_text,
+};
 pub use run::{run_brief, run_text};
 pub use simulated_core::{
     core_components, core_enhancements_text, core_figure, core_matrix_text, core_note_text,

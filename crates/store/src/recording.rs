@@ -8,8 +8,11 @@ use coretwin_base::account::recording::{RecordingBlock, RecordingHead, Session};
 use coretwin_base::{caps, schema};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 use std::path::Path;
+
+/// Its name in a bundle of a fleet.
+pub const RECORDING: &str = "recording.jsonl";
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -72,7 +75,8 @@ pub fn read(path: &Path) -> Result<Recorded, Error> {
     read_from(path, &file)
 }
 
-fn read_from(path: &Path, file: &File) -> Result<Recorded, Error> {
+/// Reads one that is not a file; `path` is what errors call it.
+pub fn read_from(path: &Path, file: impl Read) -> Result<Recorded, Error> {
     let unreadable = |source| Error::io("read", path, source);
     let (mut from, mut line) = (BufReader::new(file), Vec::new());
     let (mut recorded, mut number, mut count) = (Recorded::default(), 0, 0u64);

@@ -2,6 +2,7 @@
 //! `account --replay --json`. Demand and capacity are in cores: seconds of work alone, a second.
 
 use super::{FactorOrigin, MethodName, Span};
+use crate::fleet::Refused;
 use crate::origin::Origin;
 use crate::warning::Warning;
 use serde::{Deserialize, Serialize};
@@ -120,6 +121,25 @@ pub struct ReplayHour {
     /// Minutes that fit neither for certain nor possibly, and those that fit possibly only.
     pub over: u32,
     pub doubtful: u32,
+}
+
+/// A machine of a fleet.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MachineReplay {
+    pub name: String,
+    pub file: String,
+    /// Without its minutes, of which a fleet has many.
+    pub replay: Replay,
+}
+
+/// Recordings of several machines: the record of `account --replay DIR --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FleetReplay {
+    pub schema: u32,
+    pub smt: ReplaySmt,
+    pub machines: Vec<MachineReplay>,
+    /// Bundles that do not count, and why.
+    pub refused: Vec<Refused>,
 }
 
 /// A group over the whole recording.

@@ -31,6 +31,8 @@ pub enum FleetSubject {
     Study(Vec<String>),
     /// `coretwin simulate sweep`: the cells of the grid are shared among the tasks.
     Sweep(SweepTexts),
+    /// `coretwin account --record` with these options.
+    Record(Vec<String>),
 }
 
 /// A sweep with every file it names, so that a machine needs nothing else.
@@ -132,6 +134,8 @@ pub enum BundleHolds {
     Study,
     /// A share of a sweep: `sweep.json`, `cells.jsonl`.
     Sweep,
+    /// What ran on a machine: `recording.jsonl`.
+    Recording,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -37,6 +37,8 @@ Examples:
   coretwin account --siblings 0+1 -- ./mycmd     as if CPUs 0 and 1 shared a core
   sudo coretwin account --record day.rec         everything, a block a minute, until Ctrl-C
   coretwin account --replay day.rec --smt off    would that load fit without siblings?
+  coretwin account --replay hosts --smt off      the same of a fleet that recorded, by machine and hour
+  coretwin account --replay day.rec --parquet t  the recording as tables for DuckDB, pandas, Spark
 
 Raw time is what the kernel counts. Of it, shared time ran beside a busy sibling. Capacity is the \
 seconds of a whole core that were used: what a bill wants. Alone-equivalent is how long the same \
@@ -71,20 +73,24 @@ pub(crate) struct Args {
     /// How long a block of a recording is [default: 1m]
     #[arg(long, value_name = "TIME", value_parser = crate::basis::length, requires = "record")]
     every: Option<Duration>,
-    /// Ask a recording whether its load would fit with SMT off, on, or with core scheduling
+    /// Ask a recording, or those of a fleet's folder, whether the load would fit with SMT off, on, or with
+    /// core scheduling
     #[arg(
         long,
-        value_name = "FILE",
-        requires = "smt",
+        value_name = "FILE|DIR",
+        requires = "asked",
         conflicts_with_all = ["command", "pid", "cgroup", "all", "record", "length", "method", "siblings"]
     )]
     replay: Option<PathBuf>,
     /// With --replay: off, on or core-sched (siblings run tasks of one cgroup at a time)
-    #[arg(long, value_name = "STATE", value_parser = replay::state, requires = "replay")]
+    #[arg(long, value_name = "STATE", value_parser = replay::state, requires = "replay", group = "asked")]
     smt: Option<ReplaySmt>,
-    /// With --replay: demand and capacity by day, as a figure
-    #[arg(long, value_name = "FILE.svg", requires = "replay")]
+    /// With --replay: demand and capacity by day, as a figure; of a fleet, machines by hour
+    #[arg(long, value_name = "FILE.svg", requires = "smt")]
     svg: Option<PathBuf>,
+    /// With --replay: what was recorded, as a folder of Parquet tables
+    #[arg(long, value_name = "DIR", requires = "replay", group = "asked")]
+    parquet: Option<PathBuf>,
     /// How long to watch [default: a command to its end, else 10s]; a command goes on after it
     #[arg(long = "for", value_name = "TIME", value_parser = crate::basis::length)]
     length: Option<Duration>,
@@ -112,12 +118,15 @@ const OWN_FAILURE: u8 = 125;
 const NOT_RUNNABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
+/// What is left of a recording and not worth a block.
+#[cfg(feature = "fleet")]
+const LEAST: Duration = Duration::from_secs(1);
 const REFRESH_EVERY: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &Args) -> Result<u8> {
-    match (&args.record, &args.replay, args.smt) {
-        (Some(path), ..) => return record::record(args, path),
-        (None, Some(path), Some(smt)) => return replay::replay(args, path, smt),
+    match (&args.record, &args.replay) {
+        (Some(path), _) => return record::record(args, path),
+        (None, Some(path)) => return replay::replay(args, path),
         _ => {}
     }
     match measure(args) {
@@ -131,6 +140,41 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         }
         result => result,
     }
+}
+
+/// Options of a recorder that stand in a fleet's plan. Errors: those of the options; one without an end.
+#[cfg(feature = "fleet")]
+pub(crate) fn recorder(words: &[String], path: &std::path::Path) -> Result<Args> {
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+    let path = path.display().to_string();
+    let own = ["coretwin account", "--record", &path].map(str::to_owned);
+    let line = <Line as clap::Parser>::try_parse_from(own.into_iter().chain(words.iter().cloned()));
+    let args =
+        line.map_err(|error| exit::usage(crate::verb::study::args::Line::words_of(error)))?.args;
+    if args.length.is_none() {
+        return Err(exit::usage("a fleet's recording needs an end: account --for 24h"));
+    }
+    Ok(args)
+}
+
+/// Records what is left of the time that is asked for; whether all of it is recorded.
+#[cfg(feature = "fleet")]
+pub(crate) fn record_rest(words: &[String], path: &std::path::Path) -> Result<bool> {
+    let mut args = recorder(words, path)?;
+    let had =
+        if path.exists() { coretwin_store::recording::read(path)?.sessions } else { Vec::new() };
+    let blocks = had.iter().flat_map(|session| &session.blocks);
+    let had_s: f64 = blocks.map(|block| block.elapsed_s).sum();
+    let left = args.length.unwrap_or_default().saturating_sub(Duration::from_secs_f64(had_s));
+    if left < LEAST {
+        return Ok(true);
+    }
+    args.length = Some(left);
+    Ok(record::record(&args, path)? == DONE)
 }
 
 fn measure(args: &Args) -> Result<u8> {

@@ -10,9 +10,10 @@ mod status;
 #[cfg_attr(not(feature = "sim"), path = "fleet/no_sweeps.rs")]
 mod sweeps;
 
+use crate::exit::usage;
 use crate::signals;
 use anyhow::Result;
-use coretwin_base::fleet::plan::FleetPlan;
+use coretwin_base::fleet::plan::{FleetPlan, FleetSubject};
 use coretwin_lab::fleet::engine::Call;
 use coretwin_lab::machine::Stop;
 use coretwin_store::fleet_folder::FleetFolder;
@@ -26,6 +27,8 @@ Examples:
   coretwin fleet status hosts              what is there, what is missing, how to finish
   coretwin fleet merge hosts               all bundles to one fleet
   coretwin fleet report hosts
+  coretwin fleet plan day --engine ssh --hosts hosts.txt -- account --for 24h
+                                           a day of every host; read it by account --replay day
 
 A fleet is a folder: fleet.json is the plan, bundles/ holds a file for each machine, merged/ what was \
 made of them. Bundles may be copied in from anywhere.")]
@@ -53,6 +56,17 @@ verbs! {
 
 pub(crate) fn run(args: &Args) -> Result<u8> {
     args.what.run()
+}
+
+/// A fleet that records has another reader.
+fn refuse_recordings(plan: &FleetPlan, folder: &Path) -> Result<()> {
+    if !matches!(plan.subject, FleetSubject::Record(_)) {
+        return Ok(());
+    }
+    let folder = folder.display();
+    Err(usage(format!(
+        "{folder} holds recordings; read them: coretwin account --replay {folder} --smt off"
+    )))
 }
 
 fn with_engine<Out>(

@@ -11,6 +11,7 @@ use coretwin_base::study::plan::{Plan, Rule};
 use coretwin_base::study::reading::Reading;
 use coretwin_stats::study::machine_effects;
 use coretwin_store::fleet_bundle::FleetBundle;
+use coretwin_store::recording::RECORDING;
 use coretwin_store::{ENVIRONMENT, Extent, JOURNAL, PLAN};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -160,6 +161,7 @@ fn read(
     let (holds, measured) = match bundle.manifest.holds {
         BundleHolds::Study => ("journal", JOURNAL),
         BundleHolds::Sweep => ("cells", CELLS),
+        BundleHolds::Recording => ("recording", RECORDING),
     };
     if !bundle.has(measured) {
         return Err(format!("it has no {holds} ({measured}): nothing was measured"));
@@ -179,6 +181,7 @@ fn read(
             let cells = cells.map_err(|error| format!("{CELLS}: {error}"))?;
             Ok(Part::Cells(Box::new(grid), cells))
         }
+        BundleHolds::Recording => Err("it holds a recording: account --replay reads it".to_owned()),
     }
 }
 

@@ -12,6 +12,7 @@ use coretwin_base::fleet::{MachineId, MemberState};
 use coretwin_base::schema::SCHEMA;
 use coretwin_store::fleet_bundle::{self, FleetBundle};
 use coretwin_store::fleet_folder::{BUNDLES, FleetFolder, WORK};
+use coretwin_store::recording::RECORDING;
 use coretwin_store::{ENVIRONMENT, JOURNAL, PLAN};
 use rustix::fs::{FlockOperation, flock};
 use std::collections::BTreeMap;
@@ -112,6 +113,7 @@ impl TaskHere<'_> {
         let names: &[&str] = match holds {
             BundleHolds::Study => &[PLAN, JOURNAL, ENVIRONMENT],
             BundleHolds::Sweep => &["sweep.json", "cells.jsonl"],
+            BundleHolds::Recording => &[RECORDING],
         };
         let folder = self.results();
         let path = pack(self, &folder, names, holds, state)?;

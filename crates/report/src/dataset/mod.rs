@@ -8,6 +8,7 @@
 mod cells;
 mod effects;
 mod readings;
+mod recording;
 
 pub use cells::{ByWorkload, Machine};
 pub use effects::{
@@ -15,6 +16,9 @@ pub use effects::{
 };
 pub use readings::{MetricRow, ReadingRow, metric_columns, metrics, reading_columns, readings};
 pub(crate) use readings::{csv_columns, csv_rows};
+pub use recording::{
+    OverlapRow, core_columns, cores, group_columns, groups, minute_columns, minutes,
+};
 
 use coretwin_base::fleet::Fleet;
 use std::collections::BTreeMap;

@@ -1,8 +1,10 @@
 //! The report of `account --replay`: one sentence, hours of the day, groups and their requests.
 
 mod figure;
+mod machines;
 
 pub use figure::replay_svg;
+pub use machines::{machines_brief, machines_svg, machines_text};
 
 use crate::brief::Brief;
 use crate::number;
@@ -41,22 +43,29 @@ fn time(hours: f64, of: f64) -> String {
     if of < 2.0 { human_seconds(hours * 3600.0) } else { format!("{hours:.1} h") }
 }
 
+fn verdict(replay: &Replay) -> &'static str {
+    match (replay.fits_low_h, &replay.worst) {
+        _ if replay.fits_high_h + 1e-9 < replay.hours => "DOES NOT FIT",
+        (Some(_), None) => "FITS",
+        _ => "MAY NOT FIT",
+    }
+}
+
+fn how(replay: &Replay) -> &'static str {
+    match (replay.smt, replay.recorded_threads > 1) {
+        (ReplaySmt::Off, _) => "without siblings",
+        (ReplaySmt::On, true) => "as it was recorded",
+        (ReplaySmt::On, false) => "with siblings",
+        (ReplaySmt::CoreSched, _) => "with core scheduling",
+    }
+}
+
 /// The verdict and the one sentence that begins with it.
 fn answer(replay: &Replay) -> (String, String) {
     let mark = replay.origin.mark();
     let hours = replay.hours;
     let all = time(hours, hours);
-    let verdict = match (replay.fits_low_h, &replay.worst) {
-        _ if replay.fits_high_h + 1e-9 < hours => "DOES NOT FIT",
-        (Some(_), None) => "FITS",
-        _ => "MAY NOT FIT",
-    };
-    let how = match (replay.smt, replay.recorded_threads > 1) {
-        (ReplaySmt::Off, _) => "without siblings",
-        (ReplaySmt::On, true) => "as it was recorded",
-        (ReplaySmt::On, false) => "with siblings",
-        (ReplaySmt::CoreSched, _) => "with core scheduling",
-    };
+    let (verdict, how) = (verdict(replay), how(replay));
     let word = mark.map_or_else(|| verdict.to_owned(), |mark| format!("{mark}: {verdict}"));
     let fits =
         replay.fits_low_h.filter(|_| verdict != "DOES NOT FIT").unwrap_or(replay.fits_high_h);

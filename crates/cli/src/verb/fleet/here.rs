@@ -2,6 +2,7 @@
 
 use super::sweeps;
 use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, NOT_POSSIBLE, usage};
+use crate::verb::account;
 use crate::verb::study;
 use crate::verb::study::args::Line;
 use crate::{out, signals};
@@ -16,6 +17,7 @@ use coretwin_lab::fleet::task::TaskHere;
 use coretwin_lab::fleet::{as_log, engine_of, identity, node_name};
 use coretwin_lab::machine::Stop;
 use coretwin_store::fleet_folder::{FLEET, FleetFolder, LOGS};
+use coretwin_store::recording::RECORDING;
 use coretwin_store::{Bundle, JOURNAL, PLAN};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::{self, OpenOptions};
@@ -126,6 +128,7 @@ pub(super) fn task(plan: &FleetPlan, number: u32) -> Result<&Task> {
 
 fn here<'a>(fleet: &'a FleetFolder, plan: &'a FleetPlan, task: &'a Task) -> TaskHere<'a> {
     let simulated = match &plan.subject {
+        FleetSubject::Record(_) => None,
         FleetSubject::Study(_) => task.machine.as_deref().map(|machine| (machine, task.seed)),
         // A share of a grid gives the same cells wherever it is run.
         FleetSubject::Sweep(_) => Some((plan.digest.as_str(), u64::from(task.number))),
@@ -214,6 +217,7 @@ fn one(here: &TaskHere<'_>, stop: &Stop) -> Result<(PathBuf, Manifest)> {
     let before = journal_bytes(here);
     let (holds, state) = match &here.plan.subject {
         FleetSubject::Study(args) => (BundleHolds::Study, measure(here, args, stop)?),
+        FleetSubject::Record(words) => (BundleHolds::Recording, record(here, words)?),
         FleetSubject::Sweep(texts) => {
             let (share, of) = (here.task.number, here.plan.count());
             let is_done = sweeps::share(texts, &here.results(), (share, of), stop)?;
@@ -241,8 +245,17 @@ fn one(here: &TaskHere<'_>, stop: &Stop) -> Result<(PathBuf, Manifest)> {
 }
 
 fn journal_bytes(here: &TaskHere<'_>) -> u64 {
-    let files = [JOURNAL, "cells.jsonl"].map(|name| here.results().join(name));
+    let files = [JOURNAL, "cells.jsonl", RECORDING].map(|name| here.results().join(name));
     files.iter().filter_map(|file| file.metadata().ok()).map(|found| found.len()).sum()
+}
+
+/// The recording, for as long as is left of its time: an earlier try may have recorded some.
+fn record(here: &TaskHere<'_>, words: &[String]) -> Result<MemberState> {
+    let folder = here.results();
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let is_done = account::record_rest(words, &folder.join(RECORDING))?;
+    let why = "it was told to stop".to_owned();
+    Ok(if is_done { MemberState::Complete } else { MemberState::Partial(why) })
 }
 
 /// The study: a new one, or the one that an earlier try of this task left on this machine.

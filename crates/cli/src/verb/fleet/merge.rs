@@ -32,6 +32,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<u8> {
     let (fleet, plan) = FleetFolder::open(&args.folder)?;
+    super::refuse_recordings(&plan, &args.folder)?;
     let mut files = fleet.bundles()?;
     for more in &args.more {
         if more.is_dir() {

@@ -4,6 +4,7 @@ use super::sweeps;
 use crate::exit::{DONE, usage};
 use crate::options;
 use crate::out;
+use crate::verb::account;
 use crate::verb::study::args::{self as study_args, Line};
 use anyhow::{Context, Result};
 use clap::builder::PossibleValuesParser;
@@ -13,7 +14,7 @@ use coretwin_lab::fleet::plan::draw;
 use coretwin_lab::fleet::{ENGINES, Typed};
 use coretwin_store::fleet_folder::FleetFolder;
 use coretwin_workloads::{suites, table};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -27,6 +28,7 @@ Examples:
   coretwin fleet plan grid --engine slurm --tasks 20 -- simulate sweep ablation
   coretwin fleet plan presets --engine ssh --hosts hosts.txt \\
       -- study chat --machine xeon-mp-foster,zen4-2x96 --blocks 8
+  coretwin fleet plan day --engine ssh --hosts hosts.txt -- account --for 24h
 
 hosts.txt has a host a line, [USER@]HOST[:PORT] and options of ssh. For Slurm the folder must be where \
 every node reaches it. Nothing is started: coretwin fleet run DIR does that.")]
@@ -36,7 +38,7 @@ pub(crate) struct Args {
     folder: PathBuf,
     #[arg(long, help = who(), value_parser = PossibleValuesParser::new(engines()))]
     engine: String,
-    /// What is run: study …, or simulate sweep …
+    /// What is run: study …, account --for TIME … (recorded), or simulate sweep …
     #[arg(last = true, required = true, value_name = "STUDY")]
     subject: Vec<String>,
     /// Number of tasks, where machines are not named
@@ -112,9 +114,14 @@ fn subject(args: &Args, no_switch: Option<&str>) -> Result<(FleetSubject, Vec<St
             study.refuse_what_a_fleet_has_not(no_switch, !machines.is_empty())?;
             Ok((FleetSubject::Study(words), machines))
         }
+        ["account", ..] => {
+            let words = &args.subject[1..];
+            account::recorder(words, Path::new("day.rec"))?;
+            Ok((FleetSubject::Record(words.to_vec()), Vec::new()))
+        }
         ["simulate", "sweep", name] => Ok((FleetSubject::Sweep(sweeps::texts(name)?), Vec::new())),
         _ => Err(usage(
-            "behind -- comes what is run: study with its options, or simulate sweep FILE",
+            "behind -- comes what is run: study or account with options, or simulate sweep FILE",
         )),
     }
 }

@@ -69,6 +69,7 @@ fn missing(fleet: &FleetFolder, plan: &FleetPlan) -> Result<Option<Warning>> {
 
 pub(crate) fn run(args: &Args) -> Result<u8> {
     let (fleet, plan) = FleetFolder::open(&args.folder)?;
+    super::refuse_recordings(&plan, &args.folder)?;
     let bundles = fleet.bundles()?;
     let found = merged_already(&fleet, &plan, &bundles)?;
     if found.sweep.is_none() && found.fleet.members.is_empty() {

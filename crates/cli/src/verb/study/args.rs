@@ -290,7 +290,7 @@ impl Line {
     }
 
     /// What is wrong with options, without the word that says that it is an error.
-    pub(super) fn words_of(error: clap::Error) -> String {
+    pub(crate) fn words_of(error: clap::Error) -> String {
         let text = slip::in_words(error).render().to_string();
         text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned()
     }
