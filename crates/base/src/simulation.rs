@@ -4,6 +4,7 @@ pub mod core_queue;
 pub mod core_run;
 pub mod kernel_run;
 pub mod linux_2_4_19;
+pub mod linux_2_5_32;
 pub mod live;
 pub mod policy_parameter;
 pub mod prediction;

@@ -92,6 +92,7 @@ struct sched_ext_ops {
 	void (*exit)(struct scx_exit_info *);
 	bool (*yield)(struct task_struct *, struct task_struct *);
 	void (*exit_task)(struct task_struct *, void *);
+	void (*quiescent)(struct task_struct *, u64);
 };
 
 extern int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) KSYM;
@@ -138,6 +139,12 @@ extern bool scx_bpf_dispatch_from_dsq___v612(struct bpf_iter_scx_dsq *it__iter, 
 					     u64 enq_flags) KSYM WEAK;
 extern bool scx_bpf_dsq_move___v613(struct bpf_iter_scx_dsq *it__iter, struct task_struct *p, u64 dsq_id,
 				    u64 enq_flags) KSYM WEAK;
+extern void scx_bpf_dispatch_from_dsq_set_vtime___v612(struct bpf_iter_scx_dsq *it__iter, u64 vtime) KSYM WEAK;
+extern void scx_bpf_dsq_move_set_vtime___v613(struct bpf_iter_scx_dsq *it__iter, u64 vtime) KSYM WEAK;
+extern bool scx_bpf_dispatch_vtime_from_dsq___v612(struct bpf_iter_scx_dsq *it__iter, struct task_struct *p, u64 dsq_id,
+						   u64 enq_flags) KSYM WEAK;
+extern bool scx_bpf_dsq_move_vtime___v613(struct bpf_iter_scx_dsq *it__iter, struct task_struct *p, u64 dsq_id,
+					  u64 enq_flags) KSYM WEAK;
 /* 6.19; before it a scheduler writes the member itself. */
 extern bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) KSYM WEAK;
 
@@ -188,6 +195,20 @@ static inline bool move_from(struct bpf_iter_scx_dsq *it, struct task_struct *p,
 		return scx_bpf_dsq_move___v613(it, p, queue, 0);
 	if (scx_bpf_dispatch_from_dsq___v612)
 		return scx_bpf_dispatch_from_dsq___v612(it, p, queue, 0);
+	return false;
+}
+
+/* The same into a queue in order of virtual time. */
+static inline bool move_by_time(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 queue, u64 virtual_ns)
+{
+	if (scx_bpf_dsq_move_vtime___v613) {
+		scx_bpf_dsq_move_set_vtime___v613(it, virtual_ns);
+		return scx_bpf_dsq_move_vtime___v613(it, p, queue, 0);
+	}
+	if (scx_bpf_dispatch_vtime_from_dsq___v612) {
+		scx_bpf_dispatch_from_dsq_set_vtime___v612(it, virtual_ns);
+		return scx_bpf_dispatch_vtime_from_dsq___v612(it, p, queue, 0);
+	}
 	return false;
 }
 

@@ -4,6 +4,7 @@
 use coretwin_base::random::Stream;
 use coretwin_base::simulation::core_queue::decide;
 use coretwin_base::simulation::linux_2_4_19;
+use coretwin_base::simulation::linux_2_5_32::{self, Preempts};
 use coretwin_bpf::scheduler::Decision;
 use std::fmt::Write;
 use std::io::Write as _;
@@ -203,6 +204,166 @@ const WORKED: &[(&str, i64)] = &[
     ("c 5 0 0 0", 3),
     ("b 2 3 0 0", 5),
     ("b 15 11 0 0", 20),
+];
+
+/// The same for linux-2.5.32: reads a kind and five numbers a line.
+const LINUX_2_5_32: &str = r#"
+#include <stdbool.h>
+#include <stdio.h>
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef long long s64;
+#include "linux_2_5_32_decide.h"
+
+int main(void)
+{
+	s64 n[5];
+	char kind;
+
+	while (scanf(" %c %lld %lld %lld %lld %lld", &kind, n, n + 1, n + 2, n + 3, n + 4) == 6) {
+		printf("%lld\n", kind == 's'	? (s64)slice_of(n[0])
+				 : kind == 'p' ? priority_of(n[0], n[1])
+				 : kind == 'i' ? (s64)is_interactive(n[0], n[1])
+				 : kind == 'w' ? (s64)woken(n[0], n[1])
+				 : kind == 'l' ? (s64)left_by_fork(n[0])
+				 : kind == 'c' ? (s64)got_by_fork(n[0])
+				 : kind == 'h' ? (s64)child_average(n[0])
+				 : kind == 'b' ? (s64)given_back(n[0], n[1])
+				 : kind == 'a' ? (s64)parent_average(n[0], n[1])
+				 : kind == 'v' ? (s64)is_starved(n[0], n[1])
+				 : kind == 'd' ? (s64)is_cold(n[0], n[1])
+				 : kind == 'e' ? (s64)preempts(n[0], n[1], n[2], n[3], n[4])
+				 : kind == 't' ? (s64)lasting(n[0], n[1], n[2])
+				 : kind == 'o' ? (s64)own_lasting(n[0], n[1], n[2])
+				 : kind == 'k' ? (s64)(key_of(n[0], n[1]) < key_of(n[2], n[3]))
+					       : (s64)pulled(n[0], n[1], n[2], n[3], n[4]));
+	}
+	return 0;
+}
+"#;
+
+/// A line of that driver's input, and what the simulated policy calculates.
+fn case_2_5_32(stream: &mut Stream, index: u64) -> (String, i64) {
+    let mut below = |bound: u64| stream.next_u64() % bound;
+    let nice = below(40) as i64 - 20;
+    let (first, second) = (100 + below(41) as i64, 100 + below(41) as i64);
+    let (slice, left, average, other) = (below(301), below(301), below(2001), below(2001));
+    // Small ones, around which the rules turn, and any.
+    let any = if index.is_multiple_of(2) { below(6000) } else { below(1 << 50) };
+    let (lengths, flag) = ([below(9), below(9), below(9), below(9)], below(2) == 1);
+    let [own, busiest, own_now, busiest_now] = lengths;
+    let is = |decided: bool| i64::from(decided);
+    let (kind, n, expected) = match index % 16 {
+        0 => ('s', vec![nice], linux_2_5_32::slice(nice) as i64),
+        1 => ('p', vec![nice, average as i64], linux_2_5_32::priority(nice, average)),
+        2 => ('i', vec![first, nice], is(linux_2_5_32::is_interactive(first, nice))),
+        3 => ('w', vec![average as i64, any as i64], linux_2_5_32::woken(average, any) as i64),
+        4 => ('l', vec![slice as i64], linux_2_5_32::forked(slice).0 as i64),
+        5 => ('c', vec![slice as i64], linux_2_5_32::forked(slice).1 as i64),
+        6 => ('h', vec![average as i64], linux_2_5_32::child_average(average) as i64),
+        7 => {
+            let given = linux_2_5_32::given_back(slice, left);
+            ('b', vec![slice as i64, left as i64], given as i64)
+        }
+        8 => {
+            let parent = linux_2_5_32::parent_average(average, other);
+            ('a', vec![average as i64, other as i64], parent as i64)
+        }
+        9 => ('v', vec![any as i64, own as i64], is(linux_2_5_32::is_starved(any, own))),
+        10 => ('d', vec![own as i64, busiest as i64], is(linux_2_5_32::is_cold(own, busiest))),
+        11 => {
+            // Often of equal priority.
+            let second = if flag { first } else { second };
+            let is_mended = own % 2 == 1;
+            let why = linux_2_5_32::preempts((first, slice), (second, left), is_mended);
+            let why = match why {
+                Preempts::No => 0,
+                Preempts::Better => 1,
+                Preempts::MoreLeft => 2,
+            };
+            ('e', vec![first, slice as i64, second, left as i64, is(is_mended)], why)
+        }
+        12 => {
+            let load = linux_2_5_32::lasting(flag, own, own_now);
+            ('t', vec![is(flag), own as i64, own_now as i64], load as i64)
+        }
+        13 => {
+            let load = linux_2_5_32::own_lasting(flag, own, own_now);
+            ('o', vec![is(flag), own as i64, own_now as i64], load as i64)
+        }
+        14 => {
+            // By priority, then by arrival.
+            let second = if flag { first } else { second };
+            let earlier = (first, any) < (second, other);
+            ('k', vec![first, any as i64, second, other as i64], is(earlier))
+        }
+        _ => {
+            let pulled = linux_2_5_32::pulled(flag, own, busiest, own_now, busiest_now);
+            let n = [own, busiest, own_now, busiest_now].map(|length| length as i64);
+            ('n', [vec![is(flag)], n.to_vec()].concat(), pulled as i64)
+        }
+    };
+    (line(kind, &n), expected)
+}
+
+/// A line of five numbers.
+fn line(kind: char, n: &[i64]) -> String {
+    let rest = std::iter::repeat(&0).take(5 - n.len());
+    let words: Vec<String> = n.iter().chain(rest).map(ToString::to_string).collect();
+    format!("{kind} {}", words.join(" "))
+}
+
+#[test]
+fn linux_2_5_32_calculates_alike() {
+    let mut stream = Stream::new(1, "linux-2.5.32", 0);
+    let drawn: Vec<_> = (0..CASES).map(|index| case_2_5_32(&mut stream, index)).collect();
+    asked(LINUX_2_5_32, &drawn);
+    let worked = WORKED_2_5_32.iter().map(|(kind, n, expected)| (line(*kind, n), *expected));
+    asked(LINUX_2_5_32, &worked.collect::<Vec<_>>());
+}
+
+/// Sums of the simulated policy's golden cases, which were worked by hand.
+const WORKED_2_5_32: &[(char, &[i64], i64)] = &[
+    // Slices of nice 0, -2, 19 and -20, and priorities of those that have not slept.
+    ('s', &[0], 151),
+    ('s', &[-2], 166),
+    ('s', &[19], 10),
+    ('s', &[-20], 300),
+    ('p', &[0, 0], 125),
+    ('p', &[-5, 0], 120),
+    ('p', &[-2, 0], 123),
+    ('i', &[125, 0], 0),
+    // `sleeper` wakes after 1600 ticks, and goes on after a slice of 151.
+    ('w', &[0, 1600], 1600),
+    ('p', &[0, 1600], 117),
+    ('p', &[0, 1449], 118),
+    ('i', &[118, 0], 1),
+    // After 1500 it expires: what counts is the priority when the slice ends.
+    ('p', &[0, 1500], 118),
+    ('p', &[0, 1349], 119),
+    ('i', &[119, 0], 0),
+    // A hog loses its CPU to one that slept.
+    ('e', &[117, 151, 125, 100, 0], 1),
+    ('e', &[125, 151, 125, 151, 0], 0),
+    // Molnar's order of a wake-up: `c` before `a`, `d` not before `c` but before `b`, `f` has 166 left to 160.
+    ('e', &[120, 200, 125, 151, 1], 1),
+    ('e', &[123, 166, 120, 200, 1], 0),
+    ('e', &[123, 166, 125, 151, 1], 1),
+    ('e', &[123, 166, 123, 160, 1], 2),
+    ('e', &[123, 166, 123, 160, 0], 0),
+    // Three on CPU 0: warm for 2 ticks, then one is taken; five against one, of which two are taken at the second look.
+    ('d', &[2, 2], 0),
+    ('d', &[3, 2], 1),
+    ('n', &[1, 0, 3, 0, 3], 1),
+    ('t', &[0, 5, 0], 0),
+    ('n', &[0, 1, 1, 1, 5], 0),
+    ('n', &[0, 1, 5, 1, 5], 2),
+    // A fork and an exit.
+    ('l', &[101], 50),
+    ('c', &[101], 51),
+    ('h', &[1000], 950),
+    ('b', &[50, 51], 101),
+    ('a', &[1000, 950], 987),
 ];
 
 /// Compiles a driver, and holds its answers against those expected.

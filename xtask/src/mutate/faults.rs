@@ -470,6 +470,30 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: DECISIONS, test: "linux_2_4_19_calculates_alike",
     },
     Fault {
+        name: "live-2.5-interactive-by-nice-alone", file: "crates/bpf/c/linux_2_5_32_decide.h",
+        find: "- of_nice - 2",
+        put: "- of_nice - 3",
+        suite: DECISIONS, test: "linux_2_5_32_calculates_alike",
+    },
+    Fault {
+        name: "live-2.5-a-queue-that-just-came-counts", file: "crates/bpf/c/linux_2_5_32_decide.h",
+        find: "is_idle || now < earlier ? now : earlier",
+        put: "is_idle || now > earlier ? now : earlier",
+        suite: DECISIONS, test: "linux_2_5_32_calculates_alike",
+    },
+    Fault {
+        name: "live-2.5-equal-priority-without-the-patch", file: "crates/bpf/c/linux_2_5_32_decide.h",
+        find: "is_mended && priority == current",
+        put: "priority == current",
+        suite: DECISIONS, test: "linux_2_5_32_calculates_alike",
+    },
+    Fault {
+        name: "live-2.5-sequence-before-priority", file: "crates/bpf/c/linux_2_5_32_decide.h",
+        find: "((u64)priority << SEQUENCE_BITS)",
+        put: "((u64)priority << (SEQUENCE_BITS - 50))",
+        suite: DECISIONS, test: "linux_2_5_32_calculates_alike",
+    },
+    Fault {
         name: "sim-semaphore-lost-wake", file: "crates/sim/src/kernel/synchronisation.rs",
         find: "self.waiters.iter().position(enough)",
         put: "Some(0).filter(|_| self.waiters.front().is_some_and(enough))",

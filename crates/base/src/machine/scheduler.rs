@@ -42,6 +42,7 @@ mod tests {
             (Some("disabled\n"), None, "kernel"),
             (Some("enabled\n"), Some("coretwin_core_queue\n"), "core-queue"),
             (Some("enabled"), Some("coretwin_linux_2_4_19"), "linux-2.4.19"),
+            (Some("enabled"), Some("coretwin_linux_2_5_32_a9"), "linux-2.5.32-a9"),
             (Some("enabled"), Some("lavd_1.0.9"), "lavd_1.0.9"),
             (Some("enabled"), None, "unnamed"),
             (Some("disabling"), Some("coretwin_core_queue"), "core-queue (disabling)"),

@@ -1,7 +1,7 @@
 //! Policies that can be loaded into a running kernel, listed once, and the values of one's parameters.
 
 use super::policy_parameter::Parameter;
-use super::{core_queue, linux_2_4_19};
+use super::{core_queue, linux_2_4_19, linux_2_5_32};
 use crate::suggest;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -29,6 +29,18 @@ pub const POLICIES: &[Policy] = &[
         ops_name: linux_2_4_19::OPS_NAME,
         title: "the article's older kernel: one list for all CPUs, scored by goodness",
         parameters: &linux_2_4_19::LIVE,
+    },
+    Policy {
+        name: linux_2_5_32::NAME,
+        ops_name: linux_2_5_32::OPS_NAME,
+        title: "the article's newer kernel: two arrays of lists for each logical CPU",
+        parameters: linux_2_5_32::PLAIN,
+    },
+    Policy {
+        name: linux_2_5_32::a9::NAME,
+        ops_name: linux_2_5_32::a9::OPS_NAME,
+        title: "the same with Molnar's patch for Hyper-Threading: one queue a core",
+        parameters: linux_2_5_32::PATCHED,
     },
 ];
 

@@ -3,8 +3,10 @@
 
 mod core_queue;
 mod linux_2_4_19;
+mod linux_2_5_32;
 
 use crate::scheduler::Counter;
+use coretwin_base::simulation;
 use coretwin_base::simulation::live::{Options, POLICIES, Policy};
 
 /// A policy's program.
@@ -22,9 +24,9 @@ pub struct Program {
 }
 
 macro_rules! program {
-    ($policy:ident, $object:literal, $counters:expr) => {
+    ($name:expr, $object:literal, $counters:expr) => {
         Program {
-            name: coretwin_base::simulation::$policy::NAME,
+            name: $name,
             object: $object,
             counters: $counters,
             #[cfg(feature = "bpf")]
@@ -35,8 +37,10 @@ macro_rules! program {
 
 /// Every program, in the order of the policies.
 pub const PROGRAMS: &[Program] = &[
-    program!(core_queue, "core_queue", core_queue::COUNTERS),
-    program!(linux_2_4_19, "linux_2_4_19", linux_2_4_19::COUNTERS),
+    program!(simulation::core_queue::NAME, "core_queue", core_queue::COUNTERS),
+    program!(simulation::linux_2_4_19::NAME, "linux_2_4_19", linux_2_4_19::COUNTERS),
+    program!(simulation::linux_2_5_32::NAME, "linux_2_5_32", linux_2_5_32::COUNTERS),
+    program!(simulation::linux_2_5_32::a9::NAME, "linux_2_5_32_a9", linux_2_5_32::COUNTERS),
 ];
 
 impl Program {

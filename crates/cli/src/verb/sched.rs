@@ -24,6 +24,7 @@ Examples:
   sudo coretwin sched start                 in charge until Ctrl-C, with live statistics
   sudo coretwin sched start --detach --set idle_core_first=off --set slice_us=5000
   sudo coretwin sched start --policy linux-2.4.19      the scheduler of the article's older kernel
+  sudo coretwin sched start --policy linux-2.5.32-a9   of its newer one, with the patch for siblings
   sudo coretwin sched status --watch        what it does, each second
   sudo coretwin sched stop                  the kernel's own scheduler back in charge
   sudo coretwin study chat --arm on@kernel --arm on@core-queue       compare the two

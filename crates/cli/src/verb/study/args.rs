@@ -56,8 +56,8 @@ pub(crate) struct Args {
 
     /// An arm: STATE, STATE@SCHED or LABEL=STATE@SCHED, repeatable; the first is the reference.
     /// STATE: on, one-per-core, packed, on-cores, core-sched, cpus:LIST, off, boot:NAME (default:
-    /// one-per-core and on). SCHED: kernel, core-queue or linux-2.4.19, also with
-    /// values as in core-queue[active=off], loaded for each visit, as root
+    /// one-per-core and on). SCHED: kernel, core-queue, linux-2.4.19, linux-2.5.32 or
+    /// linux-2.5.32-a9, also with values as in core-queue[active=off], loaded for each visit, as root
     #[arg(long = "arm", value_name = "ARM", value_parser = ArmSpec::parse, help_heading = "What is compared")]
     arms: Vec<ArmSpec>,
     /// A command to compare, [NAME=]CMD, repeatable; the first is the reference. Compared in every arm

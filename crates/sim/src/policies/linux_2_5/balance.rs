@@ -5,6 +5,7 @@ use super::{Form, Linux25};
 use crate::kernel::{CpuId, Current, TaskId, TaskState, View};
 use crate::lists::End;
 use crate::policies::{Answer, Reason};
+use coretwin_base::simulation::linux_2_5_32 as decide;
 
 #[derive(Debug, Clone, Copy)]
 struct Source {
@@ -55,21 +56,21 @@ impl Linux25 {
         answer: &mut Answer,
     ) -> usize {
         let own = self.unit(cpu);
-        let Some((busiest, imbalance)) = self.busiest(view, own, idle, answer) else { return 0 };
-        if self.length(view, busiest) <= self.length(view, own) + 1 {
+        let Some((busiest, most)) = self.busiest(view, own, idle, answer) else { return 0 };
+        if most == 0 {
             return 0;
         }
         let by_queue = self.by_queue();
         let source = Source {
             queue: if by_queue { busiest } else { self.queue_of(CpuId(busiest as u32)) },
             home: (!by_queue).then_some(CpuId(busiest as u32)),
-            most: if idle { 1 } else { imbalance },
+            most,
             warm_too: idle && self.rules.passive,
         };
         self.pull(view, source, cpu, chooses, answer)
     }
 
-    /// The unit with most tasks, and half of the difference; `None` if that is too little.
+    /// The unit with most tasks, and how many to take from it; `None` if none has two.
     fn busiest(
         &mut self,
         view: &View,
@@ -97,19 +98,17 @@ impl Linux25 {
             let length = self.length(view, unit);
             let lasted = if calm.is_some() { 1 } else { *before as usize };
             *before = length as u32;
-            // A busy CPU counts only the load that lasted since its last look.
-            let load = if idle { length } else { length.min(lasted) };
+            let load = decide::lasting(idle, length as u64, lasted as u64) as usize;
             if unit != own && load > most {
                 (busiest, most) = (Some(unit), load);
             }
         }
         self.seen[own] = seen;
-        let own_load = if idle { own_length } else { own_length.max(own_before) };
-        let imbalance = most.saturating_sub(own_load) / 2;
-        if !idle && imbalance < most.div_ceil(4) {
-            return None;
-        }
-        busiest.map(|unit| (unit, imbalance))
+        let own_load = decide::own_lasting(idle, own_length as u64, own_before as u64);
+        busiest.map(|unit| {
+            let (own_now, length) = (own_length as u64, self.length(view, unit) as u64);
+            (unit, decide::pulled(idle, own_load, most as u64, own_now, length) as usize)
+        })
     }
 
     /// The longest other unit, for an idle CPU while no stopper runs. It looks at each tick, hence the fast path.
@@ -127,8 +126,8 @@ impl Linux25 {
         }
         let found = before.iter().position(|length| *length == most);
         let later = || after.iter().position(|length| *length == most).map(|unit| own + 1 + unit);
-        let imbalance = most.saturating_sub(lengths[own]) / 2;
-        found.or_else(later).map(|unit| (unit, imbalance as usize))
+        let (own, most) = (u64::from(lengths[own]), u64::from(most));
+        found.or_else(later).map(|unit| (unit, decide::pulled(true, own, most, own, most) as usize))
     }
 
     /// Takes tasks out of a queue, expired ones first, best priority first, the last arrived first.
@@ -146,7 +145,8 @@ impl Linux25 {
         let tasks = arrays.into_iter().flat_map(|array| queue.tasks(&self.links, array, End::Back));
         let movable = |task: &TaskId| {
             let life = &self.lives[task.index()];
-            let cold = now.saturating_sub(life.left_at) > self.rules.cache_decay_ticks;
+            let since = now.saturating_sub(life.left_at);
+            let cold = decide::is_cold(since, self.rules.cache_decay_ticks);
             !matches!(view.task(*task).state, TaskState::Running(_))
                 && view.allowed(*task, cpu)
                 && source.home.is_none_or(|home| life.home == home)

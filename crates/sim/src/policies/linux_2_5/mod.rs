@@ -47,24 +47,10 @@ use self::arithmetic::{IDLE_PRIORITY, Life, PRIORITIES};
 use super::{Parameter, Settings};
 use crate::kernel::{CpuId, CpuMask, Current, Layout, TaskId, View};
 use crate::lists::{End, Links, List};
+use coretwin_base::simulation::linux_2_5_32 as decide;
 
-const CACHE_DECAY: Parameter = Parameter::number(
-    "cache_decay_ms",
-    2,
-    (0, 1000),
-    "how long a task's cache stays warm: Molnar gives 5 ms for 2 MB, 1 ms for 128 KB",
-);
-
-pub(super) const PLAIN: &[Parameter] = &[CACHE_DECAY];
-
-pub(super) const PATCHED: &[Parameter] = &[
-    Parameter::switch("active", true, "an idle core gets a running task of a core with two"),
-    Parameter::switch("affinity", true, "tasks stick to cores, not to logical CPUs"),
-    CACHE_DECAY,
-    Parameter::switch("passive", true, "lengths are balanced between cores, not logical CPUs"),
-    Parameter::switch("pickup", true, "a CPU runs whatever waits on its core"),
-    Parameter::switch("wakeup", true, "a task that wakes on a busy CPU gets an idle sibling"),
-];
+pub(super) const PLAIN: &[Parameter] = decide::PLAIN;
+pub(super) const PATCHED: &[Parameter] = decide::PATCHED;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {

@@ -5,6 +5,7 @@ use super::{Form, Linux25};
 use crate::kernel::{Class, CpuId, Current, TaskId, TaskState, View};
 use crate::lists::End;
 use crate::policies::{Answer, Change, Policy, Reason, Stop, Ticks, Wake, WakeKind, keep};
+use coretwin_base::simulation::linux_2_5_32::{self as decide, Preempts};
 
 impl Linux25 {
     /// Finds a CPU of its queue for a waiting task.
@@ -24,18 +25,21 @@ impl Linux25 {
             return answer.resched(sibling, Some(task), reason);
         }
         let current = self.current_priority(view, home);
-        let better = Reason::new("better priority than what runs");
-        let better = better.with("own", priority).with("current", current);
-        if can_run(&home) && priority < current {
-            return answer.resched(home, Some(task), better);
-        }
-        if self.rules.form == Form::A9 && self.rules.wakeup && priority == current {
-            let left = view.current(home).map_or(slice, |task| self.lives[task.index()].slice);
-            if can_run(&home) && slice > left {
+        let left = view.current(home).map_or(slice, |task| self.lives[task.index()].slice);
+        let is_mended = self.rules.form == Form::A9 && self.rules.wakeup;
+        let (own, other) = ((i64::from(priority), slice), (i64::from(current), left));
+        match decide::preempts(own, other, is_mended) {
+            Preempts::Better if can_run(&home) => {
+                let reason = Reason::new("better priority than what runs");
+                let reason = reason.with("own", priority).with("current", current);
+                return answer.resched(home, Some(task), reason);
+            }
+            Preempts::MoreLeft if can_run(&home) => {
                 let reason = Reason::new("equal priority, and more of its slice left");
                 let reason = reason.with("own_ms", slice).with("current_ms", left);
                 return answer.resched(home, Some(task), reason);
             }
+            _ => {}
         }
         let worse = |cpu: &CpuId| priority < self.current_priority(view, *cpu);
         match siblings.find(worse) {
@@ -69,7 +73,8 @@ impl Linux25 {
             let is_first = std::mem::take(&mut first);
             let life = &self.lives[task.index()];
             let own = life.home == cpu;
-            let warm = view.ticks().saturating_sub(life.left_at) <= self.rules.cache_decay_ticks;
+            let since = view.ticks().saturating_sub(life.left_at);
+            let warm = !decide::is_cold(since, self.rules.cache_decay_ticks);
             let free = match view.task(*task).state {
                 // As posted, a task that ran here counts as running unless it comes first.
                 TaskState::Running(on) if on == cpu => is_first || self.rules.form != Form::F3,
@@ -99,7 +104,7 @@ impl Linux25 {
         let real_time = !matches!(facts.class, Class::Normal);
         let queue = &mut self.queues[queue_index];
         let starving = queue.expired_since.is_some_and(|since| {
-            view.ticks().saturating_sub(since) >= arithmetic::starvation_ticks(queue.len())
+            decide::is_starved(view.ticks().saturating_sub(since), queue.len() as u64)
         });
         let stays = real_time || (interactive && !starving);
         let array = if stays { queue.active() } else { queue.expired() };

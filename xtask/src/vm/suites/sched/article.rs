@@ -2,7 +2,7 @@
 
 use super::behaviours::{counter, scenario_under};
 use super::load::{self, Load, soon};
-use crate::vm::guest::{Guest, output, read};
+use crate::vm::guest::{Guest, mount_one, output, read};
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,15 +10,24 @@ use std::sync::{Arc, RwLock};
 use std::thread;
 use std::time::Duration;
 
-/// Boots.
+/// Boots: a policy each.
 pub(super) const LINUX_2_4_19: &str = "linux24";
-pub(super) const CROWD_2_4_19: &str = "crowd24";
-pub(super) const ROUGH_2_4_19: &str = "rough24";
+pub(super) const LINUX_2_5_32: &str = "linux25";
+pub(super) const LINUX_2_5_32_A9: &str = "linux25a9";
+pub(super) const CROWDS: &str = "crowds";
+pub(super) const TABLE_7: &str = "table7";
+/// What a machine does to each, by boot.
+pub(super) const ROUGH: &[(&str, &str)] =
+    &[("rough24", POLICY_2_4_19), ("rough25", POLICY_2_5_32), ("rough25a9", POLICY_2_5_32_A9)];
 
 const POLICY_2_4_19: &str = "linux-2.4.19";
+const POLICY_2_5_32: &str = "linux-2.5.32";
+const POLICY_2_5_32_A9: &str = "linux-2.5.32-a9";
 /// Numbers of tasks for which the cost of a switch is counted; and with one for which slices of all take 15 s.
-const CROWDS: &[usize] = &[10, 100];
+const SMALL_CROWDS: &[usize] = &[10, 100];
 const LARGE_CROWDS: &[usize] = &[10, 100, 1000];
+/// The first of an array and the task that ran, of those of a core some that run on the sibling.
+const LOOKED_MAX: f64 = 4.0;
 /// In which switches of a crowd are counted.
 const COUNTED: Duration = Duration::from_secs(3);
 const STACK_BYTES: usize = 64 << 10;
@@ -54,25 +63,97 @@ pub(super) fn linux_2_4_19(guest: &mut Guest) -> Result<()> {
         ensure!(ticks / renewals >= 12, "{ticks} ticks, {renewals} renewals");
         Ok(format!("{ticks} ticks, {renewals} renewals"))
     })?;
-    crowds(guest, CROWDS)?;
+    crowds(guest, POLICY_2_4_19, SMALL_CROWDS)?;
     guest.check("linux-2.4.19 goes in good order", load::stop)?;
     guest.check_told("a study of on@kernel and on@linux-2.4.19", || study(POLICY_2_4_19))?;
     Ok(())
 }
 
-/// The cost of its switches, up to a crowd that takes long.
-pub(super) fn large_crowds(guest: &mut Guest) -> Result<()> {
-    load::start_policy(POLICY_2_4_19, &[])?;
-    crowds(guest, LARGE_CROWDS)?;
-    load::stop()
+/// The behaviours of linux-2.5.32, and its cost.
+pub(super) fn linux_2_5_32(guest: &mut Guest) -> Result<()> {
+    let run = |name: &str| scenario_under(POLICY_2_5_32, name, &[]);
+    guest.check_told("it knows no siblings: two hogs on one core stay there", || {
+        let record = run("two-on-siblings")?;
+        let [asked, sibling] = ["active_asked", "woke_sibling"].map(|name| counter(&record, name));
+        ensure!((asked?, sibling?) == (0, 0), "{record}");
+        at_least(&record, &[("woke_own_idle", 1), ("picked", 1)])
+    })?;
+    guest.check_told("an idle CPU takes a waiting task of a longer queue", || {
+        at_least(&run("passive-balancing")?, &[("pulled_idle", 1), ("idle_told", 1)])
+    })?;
+    guest.check_told("sleepers take the place of those who compute, and stay active", || {
+        let names = ["preempted", "woke_waits", "woke_beside_waker"].map(|name| (name, 1));
+        at_least(&run("mixed-load")?, &names)
+    })?;
+    slices_and_crowds(guest, POLICY_2_5_32)?;
+    guest.check_told("a study of on@kernel and on@linux-2.5.32", || study(POLICY_2_5_32))?;
+    Ok(())
 }
 
-fn crowds(guest: &mut Guest, crowds: &[usize]) -> Result<()> {
-    guest.check_told("tasks looked at a switch grow with tasks that could run", || {
+/// What Molnar's patch adds.
+pub(super) fn linux_2_5_32_a9(guest: &mut Guest) -> Result<()> {
+    let run = |name: &str, set: &[&str]| scenario_under(POLICY_2_5_32_A9, name, set);
+    guest.check_told("active: a running task moves to an idle core", || {
+        at_least(&run("two-on-siblings", &["passive=off"])?, &[("active_moved", 1)])
+    })?;
+    guest.check_told("active=off: nothing of it is left", || {
+        let record = run("two-on-siblings", &["active=off"])?;
+        let [asked, moved] = ["active_asked", "active_moved"].map(|name| counter(&record, name));
+        ensure!((asked?, moved?) == (0, 0), "{record}");
+        at_least(&record, &[("picked", 1)])
+    })?;
+    guest.check_told("wakeup: a task that wakes on a busy CPU gets an idle sibling", || {
+        at_least(&run("wakeup-beside-idle", &[])?, &[("woke_sibling", 1)])
+    })?;
+    guest.check_told("wakeup=off: nothing of it is left", || {
+        let record = run("wakeup-beside-idle", &["wakeup=off"])?;
+        for name in ["woke_sibling", "preempted_sibling", "preempted_equal"] {
+            ensure!(counter(&record, name)? == 0, "{name} in {record}");
+        }
+        at_least(&record, &[("woke_own_idle", 1)])
+    })?;
+    slices_and_crowds(guest, POLICY_2_5_32_A9)?;
+    Ok(())
+}
+
+/// Slices of both forms, and what a switch costs.
+fn slices_and_crowds(guest: &mut Guest, policy: &'static str) -> Result<()> {
+    let cpus = guest.topology.cpus();
+    guest.check_told("slices of 151 ticks end, and the arrays are swapped", || {
+        load::start_policy(policy, &[])?;
+        let _load = Load::hogs(cpus as usize + 2)?;
+        let [ticks, late, expired, swapped] =
+            counted(["ticks", "late_ticks", "expired", "swapped"])?;
+        ensure!(expired > 0 && swapped > 0, "{expired} expired, {swapped} swapped");
+        let slice = (ticks - late) / expired;
+        ensure!((100..=200).contains(&slice), "{ticks} ticks, {late} late, {expired} expired");
+        Ok(format!("{ticks} ticks, {late} late, {expired} expired, {swapped} swapped"))
+    })?;
+    crowds(guest, policy, SMALL_CROWDS)?;
+    guest.check(&format!("{policy} goes in good order"), load::stop)?;
+    Ok(())
+}
+
+/// The cost of switches, up to a crowd that takes long.
+pub(super) fn large_crowds(guest: &mut Guest) -> Result<()> {
+    for policy in [POLICY_2_4_19, POLICY_2_5_32, POLICY_2_5_32_A9] {
+        load::start_policy(policy, &[])?;
+        crowds(guest, policy, LARGE_CROWDS)?;
+        load::stop()?;
+    }
+    Ok(())
+}
+
+/// Tasks looked at for a switch: of 2.4.19 all that could run, of 2.5.32 the first.
+fn crowds(guest: &mut Guest, policy: &str, crowds: &[usize]) -> Result<()> {
+    let is_list = policy == POLICY_2_4_19;
+    let grow = if is_list { "grow" } else { "do not grow" };
+    guest.check_told(&format!("{policy}: tasks looked at a switch {grow} with tasks"), || {
         let mut told = Vec::new();
         for crowd in crowds {
             let looked = looked(*crowd)?;
-            ensure!(looked > *crowd as f64 / 2.0, "{looked:.1} looked at of {crowd}");
+            let fits = if is_list { looked > *crowd as f64 / 2.0 } else { looked < LOOKED_MAX };
+            ensure!(fits, "{looked:.1} looked at of {crowd}");
             told.push(format!("{looked:.1} of {crowd}"));
         }
         Ok(told.join(", "))
@@ -100,9 +181,26 @@ fn study(policy: &str) -> Result<String> {
     Ok(format!("{} readings under the kernel's own, {} under {policy}", counts.0, counts.1))
 }
 
+/// The patch without each of its five parts, and without all.
+fn switches(guest: &mut Guest) -> Result<()> {
+    guest.check_told("each switch off, and all", || {
+        let switches = ["active=off", "affinity=off", "passive=off", "pickup=off", "wakeup=off"];
+        let mut told = Vec::new();
+        for set in switches.map(|one| vec![one]).into_iter().chain([switches.to_vec()]) {
+            let record = scenario_under(POLICY_2_5_32_A9, "mixed-load", &set)?;
+            told.push(at_least(&record, &[("picked", 1)])?);
+        }
+        Ok(told.join("; "))
+    })?;
+    Ok(())
+}
+
 /// What a machine does to a scheduler.
 pub(super) fn rough(guest: &mut Guest, policy: &'static str) -> Result<()> {
     let cpus = guest.topology.cpus();
+    if policy == POLICY_2_5_32_A9 {
+        switches(guest)?;
+    }
     guest.check(
         &format!("{policy}: CPUs go and come while busy, asked for by pinned tasks"),
         || {
@@ -201,4 +299,33 @@ fn looked(crowd: usize) -> Result<f64> {
     let [looked, switches] = counted?;
     ensure!(switches > 0, "no switch among {looked} looks");
     Ok(looked as f64 / switches as f64)
+}
+
+/// The study of the article's last table, end to end, and what its report says.
+pub(super) fn table_7(guest: &mut Guest) -> Result<()> {
+    const FOLDER: &str = "/tmp/table7";
+    // The workloads keep their semaphores there, and chat talks over the loopback.
+    mount_one("tmpfs", "/dev/shm", "")?;
+    output("busybox", &["ip", "link", "set", "lo", "up"])?;
+    guest.check_told("Table 7 as a study of both schedulers, with and without siblings", || {
+        let mut arguments =
+            vec!["study", "chat:rooms=1,messages=5", "dbench:clients=2", "tbench:clients=2"];
+        for policy in [POLICY_2_4_19, POLICY_2_5_32] {
+            for state in ["one-per-core", "on"] {
+                let arm = format!("{state}@{policy}");
+                arguments.extend(["--arm", Box::leak(arm.into_boxed_str())]);
+            }
+        }
+        arguments.extend(["--blocks", "2", "--settle", "0s", "--yes", "--out", FOLDER]);
+        arguments.extend(["--steal-limit", "100%", "--others-limit", "100%"]);
+        let ended = output("coretwin", &arguments)?;
+        ensure!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+        let report = output("coretwin", &["report", FOLDER])?;
+        let report = String::from_utf8_lossy(&report.stdout).into_owned();
+        for part in ["Table 7.", "EMULATED", POLICY_2_4_19, POLICY_2_5_32] {
+            ensure!(report.contains(part), "no {part} in {report}");
+        }
+        Ok(report)
+    })?;
+    Ok(())
 }

@@ -46,7 +46,12 @@ fn machines(wanted: &Wanted) -> Vec<Machine> {
         let mut boots: Vec<(&'static str, Topology)> =
             match (may_have(&kernel.release), wanted.fast) {
                 (false, _) => vec![(WITHOUT, TWO_CORES)],
-                (true, true) => vec![("fast", TWO_CORES), (article::LINUX_2_4_19, TWO_CORES)],
+                (true, true) => vec![
+                    ("fast", TWO_CORES),
+                    (article::LINUX_2_4_19, TWO_CORES),
+                    (article::LINUX_2_5_32, TWO_CORES),
+                    (article::LINUX_2_5_32_A9, TWO_CORES),
+                ],
                 (true, false) => vec![
                     ("scenarios", TWO_CORES),
                     ("reloads", TWO_CORES),
@@ -55,13 +60,16 @@ fn machines(wanted: &Wanted) -> Vec<Machine> {
                     ("behaviours", TWO_CORES),
                     ("floors", TWO_CORES),
                     (article::LINUX_2_4_19, TWO_CORES),
-                    (article::CROWD_2_4_19, TWO_CORES),
-                    (article::ROUGH_2_4_19, TWO_CORES),
+                    (article::LINUX_2_5_32, TWO_CORES),
+                    (article::LINUX_2_5_32_A9, TWO_CORES),
+                    (article::CROWDS, TWO_CORES),
+                    (article::TABLE_7, TWO_CORES),
                     ("rough", FOUR_THREADS),
                     ("rough", TWO_PACKAGES),
                 ],
             };
         if may_have(&kernel.release) && !wanted.fast {
+            boots.extend(article::ROUGH.iter().map(|(name, _)| (*name, TWO_CORES)));
             boots.extend(cost::ROWS.iter().map(|row| (row.boot, TWO_CORES)));
         }
         machines.extend(boots.iter().map(|&(name, topology)| Machine {
@@ -92,8 +100,10 @@ fn guest(guest: &mut Guest) -> Result<()> {
             rough::run_quick(guest)
         }
         article::LINUX_2_4_19 => article::linux_2_4_19(guest),
-        article::CROWD_2_4_19 => article::large_crowds(guest),
-        article::ROUGH_2_4_19 => article::rough(guest, "linux-2.4.19"),
+        article::LINUX_2_5_32 => article::linux_2_5_32(guest),
+        article::LINUX_2_5_32_A9 => article::linux_2_5_32_a9(guest),
+        article::CROWDS => article::large_crowds(guest),
+        article::TABLE_7 => article::table_7(guest),
         "behaviours" => behaviours::run(guest),
         "floors" => floors::run(guest),
         "scenarios" => conformance::run(guest),
@@ -103,10 +113,14 @@ fn guest(guest: &mut Guest) -> Result<()> {
         }
         "reloads" => rough::run_reloads(guest),
         WITHOUT => without::run(guest),
-        other => match cost::ROWS.iter().find(|row| row.boot == other) {
-            Some(row) => cost::run(guest, row),
-            None => bail!("there is no boot '{other}'"),
-        },
+        other => {
+            let rough = article::ROUGH.iter().find(|(boot, _)| *boot == other);
+            match (rough, cost::ROWS.iter().find(|row| row.boot == other)) {
+                (Some((_, policy)), _) => article::rough(guest, policy),
+                (_, Some(row)) => cost::run(guest, row),
+                _ => bail!("there is no boot '{other}'"),
+            }
+        }
     }
 }
 
