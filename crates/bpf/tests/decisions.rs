@@ -308,7 +308,7 @@ fn case_2_5_32(stream: &mut Stream, index: u64) -> (String, i64) {
 
 /// A line of five numbers.
 fn line(kind: char, n: &[i64]) -> String {
-    let rest = std::iter::repeat(&0).take(5 - n.len());
+    let rest = std::iter::repeat_n(&0, 5 - n.len());
     let words: Vec<String> = n.iter().chain(rest).map(ToString::to_string).collect();
     format!("{kind} {}", words.join(" "))
 }

@@ -3,6 +3,7 @@
 mod support;
 
 use coretwin_base::parameters::WorkloadSpec;
+use coretwin_base::study::summary::StoppedBecause;
 use coretwin_report::{article_csv, article_json, html, markdown, text};
 use expect_test::expect_file;
 use serde_json::Value;
@@ -134,4 +135,54 @@ fn sizes_of_the_articles_own_stand_beside_it_and_others_above_it() {
     assert!(!report.contains("Table 6 as the article printed it"));
     let dbench = coretwin_article::printed::rows_of("dbench");
     assert!(report.contains(&dbench[0].noht) && report.contains("65.77"), "{report}");
+}
+
+#[test]
+fn each_scheduler_has_its_tables_and_the_newer_kernels_is_table_7() {
+    let one = support::article();
+    assert!(
+        !in_terminal(&one).contains("Under each scheduler"),
+        "one scheduler has its tables already"
+    );
+
+    // The same under the article's older kernel's, and under its newer one's with half of the gain.
+    let mut two = support::article();
+    let (arms, readings) = (two.plan.arms.clone(), two.readings.clone());
+    two.plan.arms.clear();
+    two.readings.clear();
+    for (place, scheduler) in ["linux-2.4.19", "linux-2.5.32"].into_iter().enumerate() {
+        for mut arm in arms.clone() {
+            arm.label = format!("{}@{scheduler}", arm.label);
+            arm.scheduler = scheduler.to_owned();
+            two.plan.arms.push(arm);
+        }
+        for mut reading in readings.clone() {
+            if place == 1 && &*reading.arm == "on" {
+                reading.value = reading.value.map(|value| value / 2.0);
+            }
+            reading.arm = format!("{}@{scheduler}", reading.arm).into();
+            two.readings.push(reading);
+        }
+    }
+    two.plan.reference_arm = two.plan.arms[0].label.clone();
+    for order in &mut two.plan.orders {
+        order.extend([2, 3]);
+    }
+    let report = in_terminal(&two.analysed(StoppedBecause::Target));
+    let flat = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("by itself (linux-2.4.19, linux-2.5.32)"), "{report}");
+    let of = |head: &str| section(&report, head, "\n\n").to_owned();
+    // Chat of 20 rooms.
+    let line = |table: &str| {
+        let lines = of(table);
+        let found = lines.lines().find(|line| line.trim_start().starts_with("20 "));
+        found.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let older = line("Table 4. Chat: messages per second by rooms, under linux-2.4.19");
+    let newer = line("Table 7. Chat: messages per second by rooms, under linux-2.5.32");
+    assert!(older.contains("161,614 201,089 +24.4 %"), "{older}");
+    assert!(newer.contains("161,614 100,544 −37.8 %"), "{newer}");
+    // And the article's own of that kernel.
+    assert!(report.contains("137,792") && report.contains("207,788"), "{report}");
+    assert!(report.contains("Table 7. File service, network alone"), "{report}");
 }

@@ -11,7 +11,7 @@ mod pairs;
 mod samples;
 pub mod scores;
 
-pub use pairs::{Pair, pairs};
+pub use pairs::{Pair, by_scheduler, pairs};
 
 use coretwin_base::simulation::prediction::Prediction;
 use coretwin_base::study::plan::Plan;

@@ -31,12 +31,37 @@ pub fn pairs(plan: &Plan, readings: &[Reading], stopped: StoppedBecause) -> Vec<
         return Vec::new();
     }
     let off = plan.arms.iter().filter(|arm| arm.state == ArmState::Off);
-    let pair = |off: &PlanArm| {
-        let same = |arm: &&PlanArm| arm.state == ArmState::On && arm.scheduler == off.scheduler;
-        let on = plan.arms.iter().find(same)?;
-        Some(pair(plan, readings, stopped, [off, on]))
+    off.filter_map(|off| pair_of(plan, readings, stopped, off)).collect()
+}
+
+/// The same of a measured study, where one CPU of each core may stand in for SMT off; none where there is only one
+/// scheduler, which the study's own tables are of.
+pub fn by_scheduler(plan: &Plan, readings: &[Reading], stopped: StoppedBecause) -> Vec<Pair> {
+    if plan.simulation.is_some() || plan.has_variants() {
+        return Vec::new();
+    }
+    let is_off = |arm: &PlanArm| arm.state == ArmState::Off && !arm.control;
+    let has_off = |other: &PlanArm| {
+        plan.arms.iter().any(|arm| is_off(arm) && arm.scheduler == other.scheduler)
     };
-    off.filter_map(pair).collect()
+    let stands_in =
+        |arm: &PlanArm| arm.state == ArmState::OnePerCore && !arm.control && !has_off(arm);
+    let bases = plan.arms.iter().filter(|arm| is_off(arm) || stands_in(arm));
+    let found: Vec<Pair> =
+        bases.filter_map(|base| pair_of(plan, readings, stopped, base)).collect();
+    if found.len() > 1 { found } else { Vec::new() }
+}
+
+/// An arm without siblings and that with them under its scheduler.
+fn pair_of(
+    plan: &Plan,
+    readings: &[Reading],
+    stopped: StoppedBecause,
+    base: &PlanArm,
+) -> Option<Pair> {
+    let same = |arm: &&PlanArm| arm.state == ArmState::On && arm.scheduler == base.scheduler;
+    let on = plan.arms.iter().find(same)?;
+    Some(pair(plan, readings, stopped, [base, on]))
 }
 
 fn pair(plan: &Plan, readings: &[Reading], stopped: StoppedBecause, arms: [&PlanArm; 2]) -> Pair {
@@ -48,7 +73,10 @@ fn pair(plan: &Plan, readings: &[Reading], stopped: StoppedBecause, arms: [&Plan
     let mut own = plan.clone();
     own.arms = arms.map(PlanArm::clone).into();
     own.reference_arm.clone_from(&arms[0].label);
-    own.comparison = Comparison::Smt;
+    own.comparison = match arms[0].state {
+        ArmState::Off => Comparison::Smt,
+        _ => Comparison::StandIn,
+    };
     own.warnings.clear();
     own.orders = plan
         .orders

@@ -9,6 +9,7 @@
 mod columns;
 mod export;
 mod predicted;
+mod schedulers;
 
 pub use export::{article_csv, article_json};
 
@@ -55,6 +56,7 @@ pub(crate) fn blocks(study: &Study<'_>) -> Vec<Block> {
         blocks.extend(columns::figure(study, table));
     }
     blocks.extend(predicted);
+    blocks.extend(schedulers::blocks(study, &mut notes));
     blocks
 }
 
