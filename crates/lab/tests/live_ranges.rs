@@ -1,6 +1,6 @@
-//! What the simulated core-queue makes of every scenario, as ranges of numbers that a live kernel counts,
-//! too: `crates/lab/live-ranges.json`, against which the suite `sched` of `cargo xtask vm` holds the live
-//! scheduler. The file is data made by this test; `CORETWIN_RANGES=write` writes it anew.
+//! What simulated policies make of every scenario, as ranges of numbers that a live kernel counts, too:
+//! `crates/lab/live-ranges*.json`, against which the suite `sched` of `cargo xtask vm` holds the live
+//! schedulers. The files are data made by this test; `CORETWIN_RANGES=write` writes them anew.
 //!
 //! Ranges are over seeds; over what a busy sibling costs, from nothing, as on an emulated machine, to what
 //! the scenario says; and over the cost of the kernel's own paths, from that of a machine to that of an
@@ -26,8 +26,63 @@ const DECISIONS_MAX: usize = 4_000_000;
 /// Fewer wake-ups say nothing about shares of them.
 const WAKES_MIN: f64 = 50.0;
 
-/// Shares of wake-ups by the policy's reasons, and the live counter's name for it.
-const WAKES: &[(&str, &[&str])] = &[
+/// Texts of reasons by the live counter's name for them.
+type Texts = &'static [(&'static str, &'static [&'static str])];
+
+/// A policy that is held against its live scheduler.
+struct Held {
+    policy: &'static str,
+    /// Beside this crate's manifest.
+    file: &'static str,
+    /// Where tasks that wake go: told as shares of all of these.
+    wakes: Texts,
+    /// Numbers of decisions, told as shares of wake-ups where there are enough of these.
+    counts: Texts,
+}
+
+const HELD: &[Held] = &[
+    Held { policy: "core-queue", file: "live-ranges.json", wakes: WAKES, counts: COUNTS },
+    Held {
+        policy: "linux-2.4.19[wake_tail=off]",
+        file: "live-ranges-linux-2.4.19.json",
+        wakes: WAKES_2_4_19,
+        counts: COUNTS_2_4_19,
+    },
+    Held {
+        policy: "linux-2.5.32",
+        file: "live-ranges-linux-2.5.32.json",
+        wakes: WAKES_2_5_32,
+        counts: COUNTS_2_5_32,
+    },
+    Held {
+        policy: "linux-2.5.32-a9",
+        file: "live-ranges-linux-2.5.32-a9.json",
+        wakes: WAKES_2_5_32,
+        counts: COUNTS_2_5_32,
+    },
+];
+
+const WAKES_2_5_32: Texts = &[
+    ("woke_own_idle", &["its CPU is idle"]),
+    ("woke_sibling", &["its CPU is busy and the sibling idle"]),
+    ("preempted", &["better priority than what runs"]),
+    ("preempted_equal", &["equal priority, and more of its slice left"]),
+    ("preempted_sibling", &["better priority than what the sibling runs"]),
+    ("woke_waits", &["waits its turn"]),
+];
+const COUNTS_2_5_32: Texts = &[("pulled", &["a longer queue"])];
+
+const WAKES_2_4_19: Texts = &[
+    ("woke_last_idle", &["its last CPU is idle"]),
+    ("woke_idle_core", &["an idle CPU of an idle core"]),
+    ("woke_longest_idle", &["the CPU that is idle longest"]),
+    ("preempted", &["better than the running task"]),
+    ("woke_waits", &["better than no running task: waits"]),
+    ("woke_sync", &["its waker is about to wait: no CPU is looked for"]),
+];
+const COUNTS_2_4_19: Texts = &[("renewals", &["all slices are used up: new ones for every task"])];
+
+const WAKES: Texts = &[
     ("woke_last_idle", &["its last CPU is idle", "its last CPU, of an idle core"]),
     ("woke_sibling", &["an idle sibling of its last CPU"]),
     ("woke_idle_core", &["an idle core"]),
@@ -36,37 +91,42 @@ const WAKES: &[(&str, &[&str])] = &[
     ("woke_less_crowded", &["a less crowded core"]),
     ("woke_last_busy", &["its last CPU, busy"]),
 ];
-/// Numbers of decisions, told as shares of wake-ups where there are enough of these.
-const COUNTS: &[(&str, &[&str])] =
+const COUNTS: Texts =
     &[("active_moved", &["a core to itself"]), ("stolen_or_evened_out", &["a busier core"])];
 
 type Ranges = BTreeMap<String, BTreeMap<String, [f64; 2]>>;
 
 #[test]
-fn the_ranges_are_those_of_the_simulated_policy() {
+fn the_ranges_are_those_of_the_simulated_policies() {
+    HELD.iter().for_each(hold);
+}
+
+fn hold(held: &Held) {
     let mut ranges = Ranges::new();
     for scenario in Scenario::all() {
         let of_scenario = ranges.entry(scenario.name.clone()).or_default();
-        for outcome in outcomes(&scenario) {
-            for (name, value) in measures(&outcome) {
+        for outcome in outcomes(&scenario, held.policy) {
+            for (name, value) in measures(&outcome, held) {
                 let range = of_scenario.entry(name).or_insert([value, value]);
                 *range = [range[0].min(value), range[1].max(value)];
             }
         }
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("live-ranges.json");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(held.file);
     let text = serde_json::to_string_pretty(&ranges).expect("json") + "\n";
     if std::env::var("CORETWIN_RANGES").is_ok_and(|word| word == "write") {
         std::fs::write(&path, &text).expect("written");
     }
-    let kept = std::fs::read_to_string(&path).expect("crates/lab/live-ranges.json");
+    let kept = std::fs::read_to_string(&path).expect(held.file);
     assert!(
         kept == text,
-        "the policy decides otherwise now; CORETWIN_RANGES=write writes the file anew"
+        "{} decides otherwise now; CORETWIN_RANGES=write writes {} anew",
+        held.policy,
+        held.file
     );
 }
 
-fn outcomes(scenario: &Scenario) -> Vec<Outcome> {
+fn outcomes(scenario: &Scenario, policy: &str) -> Vec<Outcome> {
     let layout = scenario.layout().expect("its own machine");
     let mut settings = Vec::new();
     for seed in SEEDS {
@@ -93,7 +153,7 @@ fn outcomes(scenario: &Scenario) -> Vec<Outcome> {
             *cost *= factor;
         }
         costs.wake_halted_ns += wait_ns;
-        let mut options = Options::new(Settings::parse("core-queue").expect("a policy"));
+        let mut options = Options::new(Settings::parse(policy).expect("a policy"));
         (options.seed, options.decisions_max) = (seed, DECISIONS_MAX);
         (options.until_ns, options.warmup_ns) = (scenario.until_ns, scenario.warmup_ns);
         run(&machine, &as_live(scenario.work_on(&layout), turn_ns), &options).expect("a run")
@@ -122,7 +182,7 @@ fn as_live(mut work: Work, turn_ns: u64) -> Work {
 }
 
 /// The numbers of a run, those that mean something in it.
-fn measures(outcome: &Outcome) -> BTreeMap<String, f64> {
+fn measures(outcome: &Outcome, held: &Held) -> BTreeMap<String, f64> {
     let warm = outcome.simulated_ns - outcome.measured_ns;
     let count = |texts: &[&str]| {
         let counted = |decision: &&coretwin_sim::policies::Decision| {
@@ -134,9 +194,9 @@ fn measures(outcome: &Outcome) -> BTreeMap<String, f64> {
     let mut put = |name: &str, value: f64| {
         measures.insert(name.to_owned(), (value * 1e4).round() / 1e4);
     };
-    let wakes: f64 = WAKES.iter().map(|(_, text)| count(text)).sum();
+    let wakes: f64 = held.wakes.iter().map(|(_, text)| count(text)).sum();
     if wakes >= WAKES_MIN {
-        for (name, text) in WAKES {
+        for (name, text) in held.wakes {
             put(&format!("{name}_of_wakes"), count(text) / wakes);
         }
         let moves = |distances: &[Distance]| {
@@ -146,7 +206,7 @@ fn measures(outcome: &Outcome) -> BTreeMap<String, f64> {
         let far = [Distance::SameCache, Distance::SamePackage, Distance::OtherPackage];
         put("ran_other_core_of_wakes", moves(&far) as f64 / wakes);
     }
-    for (name, text) in COUNTS {
+    for (name, text) in held.counts {
         match wakes >= WAKES_MIN {
             true => put(&format!("{name}_of_wakes"), count(text) / wakes),
             false => put(name, count(text)),

@@ -1,6 +1,7 @@
 //! The article's schedulers on a real kernel: each is loaded, shown by what it counts, handled roughly, unloaded.
 
 use super::behaviours::{counter, scenario_under};
+use super::cost;
 use super::load::{self, Load, soon};
 use crate::vm::guest::{Guest, mount_one, output, read};
 use anyhow::{Result, ensure};
@@ -308,17 +309,17 @@ pub(super) fn table_7(guest: &mut Guest) -> Result<()> {
     // The workloads keep their semaphores there, and chat talks over the loopback.
     mount_one("tmpfs", "/dev/shm", "")?;
     output("busybox", &["ip", "link", "set", "lo", "up"])?;
+    std::fs::write("/tmp/calls.txt", cost::CALLS.trim_start())?;
+    let files = format!("Mkdir \"\\clients\" 0x0\n{}", cost::CALLS.trim_start());
+    std::fs::write("/tmp/files.txt", files)?;
     guest.check_told("Table 7 as a study of both schedulers, with and without siblings", || {
-        let mut arguments =
-            vec!["study", "chat:rooms=1,messages=5", "dbench:clients=2", "tbench:clients=2"];
-        for policy in [POLICY_2_4_19, POLICY_2_5_32] {
-            for state in ["one-per-core", "on"] {
-                let arm = format!("{state}@{policy}");
-                arguments.extend(["--arm", Box::leak(arm.into_boxed_str())]);
-            }
-        }
-        arguments.extend(["--blocks", "2", "--settle", "0s", "--yes", "--out", FOLDER]);
-        arguments.extend(["--steal-limit", "100%", "--others-limit", "100%"]);
+        let dbench = "dbench:clients=2,mode=timed,seconds=0.5,warmup=0.3,loadfile=/tmp/files.txt";
+        let rows = ["study", "chat:rooms=1,messages=5", dbench, cost::TBENCH];
+        let arms = ["one-per-core@linux-2.4.19", "on@linux-2.4.19", "one-per-core@linux-2.5.32"];
+        let arms = arms.into_iter().chain(["on@linux-2.5.32"]).flat_map(|arm| ["--arm", arm]);
+        let rest = ["--blocks", "2", "--settle", "0s", "--yes", "--out", FOLDER];
+        let limits = ["--steal-limit", "100%", "--others-limit", "100%"];
+        let arguments: Vec<&str> = rows.into_iter().chain(arms).chain(rest).chain(limits).collect();
         let ended = output("coretwin", &arguments)?;
         ensure!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
         let report = output("coretwin", &["report", FOLDER])?;

@@ -1,14 +1,77 @@
-//! The simulated kernel's scenarios on the live scheduler: what it counts falls in the range that the
+//! The simulated kernel's scenarios on live schedulers: what one counts falls in the range that its
 //! simulated policy gives.
 
-use super::behaviours::{counter, scenario};
+use super::behaviours::{counter, scenario_under};
 use crate::vm::guest::Guest;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// What the simulated policy gives, by scenario and measure; made by a test of the crate lab.
-const RANGES: &str = include_str!("../../../../../crates/lab/live-ranges.json");
+/// A policy that is held against its simulated twin.
+pub(super) struct Held {
+    policy: &'static str,
+    /// What the simulated one gives, by scenario and measure; made by a test of the crate lab.
+    ranges: &'static str,
+    /// Where tasks that wake go.
+    wakes: &'static [&'static str],
+}
+
+pub(super) const CORE_QUEUE: Held = Held {
+    policy: "core-queue",
+    ranges: include_str!("../../../../../crates/lab/live-ranges.json"),
+    wakes: &[
+        "woke_last_idle",
+        "woke_sibling",
+        "woke_idle_core",
+        "woke_other_idle",
+        "woke_with_waker",
+        "woke_less_crowded",
+        "woke_last_busy",
+    ],
+};
+
+const LINUX_2_4_19: Held = Held {
+    policy: "linux-2.4.19",
+    ranges: include_str!("../../../../../crates/lab/live-ranges-linux-2.4.19.json"),
+    wakes: &[
+        "woke_last_idle",
+        "woke_idle_core",
+        "woke_longest_idle",
+        "preempted",
+        "woke_waits",
+        "woke_sync",
+    ],
+};
+
+const WAKES_2_5: &[&str] = &[
+    "woke_own_idle",
+    "woke_sibling",
+    "preempted",
+    "preempted_equal",
+    "preempted_sibling",
+    "woke_waits",
+];
+
+/// The article's, each with its boot.
+pub(super) const ARTICLE: &[(&str, Held)] = &[
+    ("same24", LINUX_2_4_19),
+    (
+        "same25",
+        Held {
+            policy: "linux-2.5.32",
+            ranges: include_str!("../../../../../crates/lab/live-ranges-linux-2.5.32.json"),
+            wakes: WAKES_2_5,
+        },
+    ),
+    (
+        "same25a9",
+        Held {
+            policy: "linux-2.5.32-a9",
+            ranges: include_str!("../../../../../crates/lab/live-ranges-linux-2.5.32-a9.json"),
+            wakes: WAKES_2_5,
+        },
+    ),
+];
 
 /// The scenarios, with the machine that each is for.
 const SCENARIOS: &[(&str, &str)] = &[
@@ -50,26 +113,15 @@ const REASONS: &[(&str, &str)] = &[
     ("active_moved", "a task that somebody displaces for a moment is taken while it waits"),
     ("stolen_or_evened_out", "a task that somebody displaces for a moment is taken while it waits"),
 ];
-/// Shares of wake-ups.
-const WAKES: [&str; 7] = [
-    "woke_last_idle",
-    "woke_sibling",
-    "woke_idle_core",
-    "woke_other_idle",
-    "woke_with_waker",
-    "woke_less_crowded",
-    "woke_last_busy",
-];
-
-pub(super) fn run(guest: &mut Guest) -> Result<()> {
-    let ranges: Value = serde_json::from_str(RANGES).context("live-ranges.json")?;
+pub(super) fn run(guest: &mut Guest, held: &Held) -> Result<()> {
+    let ranges: Value = serde_json::from_str(held.ranges).context(held.policy)?;
     let topology = guest.topology.to_string();
     for (name, _) in SCENARIOS.iter().filter(|(_, machine)| *machine == topology) {
         let ranges = ranges[name].as_object().with_context(|| format!("no {name}"))?;
-        guest.check_told(&format!("{name} as the simulated policy has it"), || {
+        guest.check_told(&format!("{name} as the simulated {} has it", held.policy), || {
             let mut all = Vec::new();
             for _ in 0..RUNS {
-                match compared(&scenario(name, &[])?, ranges)? {
+                match compared(&scenario_under(held.policy, name, &[])?, ranges, held)? {
                     Ok(told) => {
                         all.push(told);
                         return Ok(all.join("; once more: "));
@@ -87,11 +139,12 @@ pub(super) fn run(guest: &mut Guest) -> Result<()> {
 fn compared(
     record: &Value,
     ranges: &serde_json::Map<String, Value>,
+    held: &Held,
 ) -> Result<Result<String, String>> {
     let (mut told, mut beside) = (Vec::new(), Vec::new());
     let mut reasons = BTreeSet::new();
     for (measure, range) in ranges {
-        let value = live(record, measure)?;
+        let value = live(record, measure, held)?;
         let number = |index: usize| range[index].as_f64().context("no range");
         let (low, high) = (number(0)?, number(1)?);
         let line = format!("{measure} {value:.2} in {low:.2} to {high:.2}");
@@ -127,19 +180,20 @@ fn reason(measure: &str) -> Option<&'static str> {
 }
 
 /// A measure, of what the live scheduler counted.
-fn live(record: &Value, measure: &str) -> Result<f64> {
+fn live(record: &Value, measure: &str, held: &Held) -> Result<f64> {
     let name = measure.strip_suffix("_of_wakes").unwrap_or(measure);
     let count = match name {
         "ran_other_core" => {
             counter(record, "ran_other_core")? + counter(record, "ran_other_package")?
         }
         "stolen_or_evened_out" => counter(record, "stolen")? + counter(record, "evened_out")?,
+        "pulled" => counter(record, "pulled_idle")? + counter(record, "pulled_busy")?,
         name => counter(record, name)?,
     };
     if name == measure {
         return Ok(count as f64);
     }
-    let wakes: u64 = WAKES.iter().map(|name| counter(record, name)).sum::<Result<u64>>()?;
+    let wakes: u64 = held.wakes.iter().map(|name| counter(record, name)).sum::<Result<u64>>()?;
     Ok(count as f64 / wakes.max(1) as f64)
 }
 

@@ -52,7 +52,8 @@ pub(super) const ROWS: &[Row] = &[
     row("costgroups8", "hackbench, 8 groups", 0.98, &["--", "/init", GROUPS, "8"]),
     row("costgroups16", "hackbench, 16 groups", 0.98, &["--", "/init", GROUPS, "16"]),
 ];
-const TBENCH: &str = "tbench:clients=2,mode=timed,seconds=0.5,warmup=0.3,loadfile=/tmp/calls.txt";
+pub(super) const TBENCH: &str =
+    "tbench:clients=2,mode=timed,seconds=0.5,warmup=0.3,loadfile=/tmp/calls.txt";
 const CHAT_10: &[&str] = &["chat:rooms=10,messages=4"];
 const CHAT_20: &[&str] = &["chat:rooms=20,messages=2"];
 const CHAT_40: &[&str] = &["chat:rooms=40,messages=1"];
@@ -102,7 +103,7 @@ what SMT gains.
 /// The word by which this program is what the last of them measures.
 pub(crate) const GROUPS: &str = "groups";
 /// What a client of tbench asks for over and over: the load of a file server takes a guest too long to make.
-const CALLS: &str = r#"
+pub(super) const CALLS: &str = r#"
 Mkdir "\clients\client1" 0x0
 NTCreateX "\clients\client1\a" 0x40 0x2 9938 NT_STATUS_OK
 WriteX 9938 0 4096 4096 NT_STATUS_OK

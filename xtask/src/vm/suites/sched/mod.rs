@@ -69,6 +69,8 @@ fn machines(wanted: &Wanted) -> Vec<Machine> {
                 ],
             };
         if may_have(&kernel.release) && !wanted.fast {
+            let same = conformance::ARTICLE.iter().map(|(name, _)| *name);
+            boots.extend(same.flat_map(|name| [(name, TWO_CORES), (name, ONE_CORE)]));
             boots.extend(article::ROUGH.iter().map(|(name, _)| (*name, TWO_CORES)));
             boots.extend(cost::ROWS.iter().map(|row| (row.boot, TWO_CORES)));
         }
@@ -106,7 +108,7 @@ fn guest(guest: &mut Guest) -> Result<()> {
         article::TABLE_7 => article::table_7(guest),
         "behaviours" => behaviours::run(guest),
         "floors" => floors::run(guest),
-        "scenarios" => conformance::run(guest),
+        "scenarios" => conformance::run(guest, &conformance::CORE_QUEUE),
         "rough" => {
             rough::run_quick(guest)?;
             rough::run(guest)
@@ -115,9 +117,11 @@ fn guest(guest: &mut Guest) -> Result<()> {
         WITHOUT => without::run(guest),
         other => {
             let rough = article::ROUGH.iter().find(|(boot, _)| *boot == other);
-            match (rough, cost::ROWS.iter().find(|row| row.boot == other)) {
-                (Some((_, policy)), _) => article::rough(guest, policy),
-                (_, Some(row)) => cost::run(guest, row),
+            let same = conformance::ARTICLE.iter().find(|(boot, _)| *boot == other);
+            match (rough, same, cost::ROWS.iter().find(|row| row.boot == other)) {
+                (Some((_, policy)), ..) => article::rough(guest, policy),
+                (_, Some((_, held)), _) => conformance::run(guest, held),
+                (.., Some(row)) => cost::run(guest, row),
                 _ => bail!("there is no boot '{other}'"),
             }
         }
