@@ -110,6 +110,7 @@ fn written(name: &str, text: &str) -> Option<Profile> {
         page_bytes: 4096,
         placement: Placement::Random,
         work: Work::Body(body),
+        solo: Vec::new(),
         provenance: Vec::new(),
     })
 }

@@ -51,9 +51,9 @@ pub const DATA: [&str; 4] = ["gzip", "gzip-words", "gzip-source", "gzip-binary"]
 pub const ERROR_MAX: f64 = 0.08;
 
 /// What was fitted, none of it to two threads.
-pub const FITTED: &str = "for each of the three kinds of data, the share of missed branches in gzip's search and \
-    in the rest of it and the reach of its loads, scaled so that one thread misses as often as its trace \
-    and a whole run under cachegrind do: 9 numbers.";
+pub const FITTED: &str = "for each of the three kinds of data, how far the loads of gzip's search and of the \
+    rest of it reach, scaled so that one thread misses as often as a whole run under callgrind does: 9 numbers; \
+    and for executables the share of missed branches in the search, to the speed alone on a Zen 5: 1 number.";
 
 /// `work` beside the note's spinner.
 ///

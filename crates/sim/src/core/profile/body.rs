@@ -3,6 +3,8 @@
 //! ```text
 //! load <3 @0x40             a load of offset 0x40 whose address comes from 3 uops back
 //! load <1 @?65536           of a random place within 64 KiB
+//! load <1 @0x1000?65536     the same, 4 KiB further on
+//! load <1 @?65536:2048:5/8  the same, but five times in eight of the first 2 KiB
 //! store <2 <1 @+64/8192     walking 8 KiB in steps of 64 bytes
 //! compare <1                an int_alu that fuses with the branch behind it
 //! branch <1 taken           taken; `branch <1 1/8` is taken one time in eight, at random
@@ -14,7 +16,8 @@
 //!
 //! A `#` begins a comment. Sources count back across the loop's end.
 
-use super::layout::drop_compares;
+use super::layout::{Draw, Slot, drop_compares};
+use super::statistical::{Branches, Code, Mix};
 use super::{CODE_BASE, CODE_BYTES_PER_UOP, Seat, cut_sources};
 use crate::core::{Class, Effect, Stream, Uop};
 use crate::numbers::Numbers;
@@ -46,6 +49,11 @@ enum Place {
     Fixed,
     Random {
         bytes: u64,
+    },
+    Near {
+        bytes: u64,
+        near: u64,
+        share: u64,
     },
     Walk {
         step: u64,
@@ -101,11 +109,70 @@ impl Body {
         self.lines.iter().filter(|line| !(fused && line.compare)).count()
     }
 
+    /// Its lines, without compares where these fuse.
+    fn fused(&self, fused: bool) -> Vec<Line> {
+        let compares: Vec<bool> = self.lines.iter().map(|line| fused && line.compare).collect();
+        drop_compares(&self.lines, &compares, self.lines.len(), |line| &mut line.uop)
+    }
+
+    /// As the code of a phase: its data begins at `data`, its code at `code`.
+    pub(super) fn slots(&self, fused: bool, data: u64, code: u32) -> Vec<Slot> {
+        let slot = |line: Line| {
+            let mut uop = line.uop;
+            uop.code = uop.code - CODE_BASE + code;
+            if matches!(uop.class, Class::Load | Class::Store) {
+                uop.address += data;
+            }
+            let draw = match line.place {
+                Place::Random { bytes } => Draw::Random { bytes },
+                Place::Near { bytes, near, share } => Draw::Near { bytes, near, share },
+                Place::Chance { taken } => Draw::Chance { taken },
+                Place::Fixed | Place::Walk { .. } => Draw::Nothing,
+            };
+            Slot { uop, draw }
+        };
+        self.fused(fused).into_iter().map(slot).collect()
+    }
+
+    /// What a phase cannot have: locks and other effects, and walks.
+    pub(super) fn unfit_for_a_phase(&self) -> bool {
+        self.lines.iter().any(|line| {
+            matches!(line.place, Place::Walk { .. })
+                || line.uop.class == Class::Atomic
+                || !matches!(line.uop.effect, Effect::None | Effect::Taken)
+        })
+    }
+
+    /// Its classes, branches and code, as a statistical phase states them.
+    pub(super) fn statistics(&self) -> (Mix, Branches, Code) {
+        let count = self.lines.len() as f64;
+        let mut share = [0.0; Class::COUNT];
+        for line in &self.lines {
+            share[line.uop.class as usize] += 1.0 / count;
+        }
+        let branches = self.lines.iter().filter(|line| line.uop.class == Class::Branch);
+        let taken: Vec<f64> = branches
+            .map(|line| match line.place {
+                Place::Chance { taken } => taken as f64 / 4_294_967_296.0,
+                _ => f64::from(u8::from(line.uop.effect == Effect::Taken)),
+            })
+            .collect();
+        let each = 1.0 / taken.len().max(1) as f64;
+        let compares = self.lines.iter().filter(|line| line.compare).count() as f64;
+        let bytes = self.lines.len() as u64 * u64::from(CODE_BYTES_PER_UOP);
+        let branches = Branches {
+            taken: taken.iter().filter(|taken| **taken > 0.5).count() as f64 * each,
+            on_loads: 0.0,
+            share: vec![each; taken.len()],
+            bias: taken.into_iter().map(|taken| taken.max(1.0 - taken)).collect(),
+        };
+        let code = Code { bytes, hot_bytes: bytes, hot_share: 1.0 };
+        (Mix { share, compared: compares * each }, branches, code)
+    }
+
     pub(super) fn stream(&self, fused: bool, seat: Seat) -> BodyStream {
         let start = seat.base + u64::from(seat.copy) * self.thread_offset;
-        let compares: Vec<bool> = self.lines.iter().map(|line| fused && line.compare).collect();
-        let mut lines =
-            drop_compares(&self.lines, &compares, self.lines.len(), |line| &mut line.uop);
+        let mut lines = self.fused(fused);
         for line in &mut lines {
             let accesses = matches!(line.uop.class, Class::Load | Class::Store | Class::Atomic);
             let shared = matches!(
@@ -145,9 +212,8 @@ fn parse_line(text: &str) -> Result<(Line, usize), String> {
             (line.uop.address, line.place) = parse_place(place)?;
         } else if let Some(count) = word.strip_prefix('x') {
             times = number(count, 1, 10_000)? as usize;
-        } else if let Some((taken, of)) = word.split_once('/') {
-            let of = number(of, 1, 1 << 20)?;
-            line.place = Place::Chance { taken: (number(taken, 0, of)? << 32) / of };
+        } else if let Some(share) = word.split_once('/') {
+            line.place = Place::Chance { taken: chance(share)? };
         } else {
             parse_effect(word, &mut words, &mut line.uop)?;
         }
@@ -169,8 +235,18 @@ fn parse_line(text: &str) -> Result<(Line, usize), String> {
 
 fn parse_place(text: &str) -> Result<(u64, Place), String> {
     const REACH: u64 = 1 << 40;
-    if let Some(bytes) = text.strip_prefix('?') {
-        return Ok((0, Place::Random { bytes: number(bytes, 64, REACH)? }));
+    if let Some((start, bytes)) = text.split_once('?') {
+        let start = if start.is_empty() { 0 } else { number(start, 0, REACH)? };
+        let Some((bytes, near)) = bytes.split_once(':') else {
+            return Ok((start, Place::Random { bytes: number(bytes, 64, REACH)? }));
+        };
+        let bytes = number(bytes, 64, REACH)?;
+        let (near, share) = near.split_once(':').ok_or("reach is written @?BYTES:NEAR:M/N")?;
+        let share = share.split_once('/').ok_or("reach is written @?BYTES:NEAR:M/N")?;
+        return Ok((
+            start,
+            Place::Near { bytes, near: number(near, 64, bytes)?, share: chance(share)? },
+        ));
     }
     if let Some(walk) = text.strip_prefix('+') {
         let (step, bytes) = walk.split_once('/').ok_or("a walk is written @+STEP/BYTES")?;
@@ -178,6 +254,12 @@ fn parse_place(text: &str) -> Result<(u64, Place), String> {
         return Ok((0, Place::Walk { step: number(step, 1, bytes)?, bytes }));
     }
     Ok((number(text, 0, REACH)?, Place::Fixed))
+}
+
+/// So often of 2^32 times.
+fn chance((times, of): (&str, &str)) -> Result<u64, String> {
+    let of = number(of, 1, 1 << 20)?;
+    Ok((number(times, 0, of)? << 32) / of)
 }
 
 fn parse_effect<'text>(
@@ -254,6 +336,10 @@ impl Stream for BodyStream {
             match line.place {
                 Place::Fixed => {}
                 Place::Random { bytes } => slot.address += self.numbers.below(bytes / 8) * 8,
+                Place::Near { bytes, near, share } => {
+                    let is_near = self.numbers.below(1 << 32) < share;
+                    slot.address += self.numbers.below(if is_near { near } else { bytes }) & !7;
+                }
                 Place::Walk { step, bytes } => slot.address += self.round * step % bytes,
                 Place::Chance { taken } => {
                     let taken = self.numbers.below(1 << 32) < taken;

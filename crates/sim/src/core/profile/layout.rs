@@ -30,6 +30,12 @@ pub(super) enum Draw {
     Random {
         bytes: u64,
     },
+    /// An address within a region, so often of 2^32 times near its beginning.
+    Near {
+        bytes: u64,
+        near: u64,
+        share: u64,
+    },
     /// The next address of a walk.
     Walk {
         region: u8,
@@ -95,36 +101,24 @@ impl Places {
 pub(super) fn lay_out(phase: &Phase, number: usize, fused: bool, seat: Seat) -> Program {
     // The code is the same in every thread and for every seed, as a binary is.
     let mut random = random::Stream::new(0, &format!("layout {}", phase.name), number as u64);
-    let slots = |bytes: u64| (bytes / u64::from(CODE_BYTES_PER_UOP)).max(16) as usize;
-    let (classes, compares, hot) =
-        classes(phase, slots(phase.code.hot_bytes), slots(phase.code.bytes), &mut random);
     let space = if phase.kernel { KERNEL_CODE } else { 0 };
     let code = (CODE_BASE + ((number as u32) << 22)) | space;
-    let mut program: Vec<Slot> = classes
-        .iter()
-        .enumerate()
-        .map(|(place, class)| Slot {
-            uop: Uop::new(*class, code + place as u32 * CODE_BYTES_PER_UOP),
-            draw: Draw::Nothing,
-        })
-        .collect();
-    wire(phase, &mut program, &compares, hot, &mut random);
-    place_data(phase, &mut program, hot, seat, &mut random);
-    tie_chain(&mut program, &compares, hot);
-    place_branches(phase, &mut program, &compares, hot, &mut random);
-    let kept = |places: &[bool]| places.iter().filter(|dropped| !**dropped).count();
-    let hot_slots = if fused { kept(&compares[..hot]).max(1) } else { hot };
     let share = phase.mix.fused_share();
     let scaled = |uops: u64| match (uops, fused) {
         (0, _) => 0,
         (_, true) => ((uops as f64 * share) as u64).max(1),
         (_, false) => uops,
     };
+    let (slots, hot_slots) = match &phase.body {
+        Some(body) => {
+            let slots = body.slots(fused, own_data(seat), code);
+            let count = slots.len();
+            (slots, count)
+        }
+        None => drawn(phase, code, fused, seat, &mut random),
+    };
     Program {
-        slots: match fused {
-            true => drop_compares(&program, &compares, hot, |slot| &mut slot.uop),
-            false => program,
-        },
+        slots,
         hot_slots,
         hot_next: 0,
         hot_of_2_32: (phase.code.hot_share * 4_294_967_296.0) as u64,
@@ -137,6 +131,44 @@ pub(super) fn lay_out(phase: &Phase, number: usize, fused: bool, seat: Seat) -> 
             hold_uops: scaled(lock.hold_uops),
             ..lock
         }),
+    }
+}
+
+/// Where the data of a seat's program begins.
+fn own_data(seat: Seat) -> u64 {
+    seat.base + u64::from(seat.copy) * COPY_GAP
+}
+
+/// The code of a phase, drawn from its statistics, and how many of its slots are hot.
+fn drawn(
+    phase: &Phase,
+    code: u32,
+    fused: bool,
+    seat: Seat,
+    random: &mut random::Stream,
+) -> (Vec<Slot>, usize) {
+    let slots = |bytes: u64| (bytes / u64::from(CODE_BYTES_PER_UOP)).max(16) as usize;
+    let (classes, compares, hot) =
+        classes(phase, slots(phase.code.hot_bytes), slots(phase.code.bytes), random);
+    let mut program: Vec<Slot> = classes
+        .iter()
+        .enumerate()
+        .map(|(place, class)| Slot {
+            uop: Uop::new(*class, code + place as u32 * CODE_BYTES_PER_UOP),
+            draw: Draw::Nothing,
+        })
+        .collect();
+    wire(phase, &mut program, &compares, hot, random);
+    place_data(phase, &mut program, hot, seat, random);
+    tie_chain(&mut program, &compares, hot);
+    place_branches(phase, &mut program, &compares, hot, random);
+    let kept = |places: &[bool]| places.iter().filter(|dropped| !**dropped).count();
+    match fused {
+        true => {
+            let slots = drop_compares(&program, &compares, hot, |slot| &mut slot.uop);
+            (slots, kept(&compares[..hot]).max(1))
+        }
+        false => (program, hot),
     }
 }
 
@@ -277,7 +309,7 @@ fn place_data(
         .enumerate()
         .map(|(number, region)| {
             // Region n of every phase is the same memory: phases are parts of one program.
-            let own = seat.base + u64::from(seat.copy) * COPY_GAP;
+            let own = own_data(seat);
             let start = match (region.shared, phase.kernel) {
                 (true, true) => DATA_BASE,
                 (true, false) => seat.base,

@@ -40,8 +40,28 @@ pub struct Profile {
     pub placement: Placement,
     /// The work itself.
     pub work: Work,
+    /// How fast the real program is by itself, where that was measured.
+    pub solo: Vec<Solo>,
     /// Where its numbers come from.
     pub provenance: Vec<Provenance>,
+}
+
+/// The real program alone on a processor, its sibling idle.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Solo {
+    /// The preset nearest to the processor.
+    pub preset: String,
+    /// Instructions per cycle: user time × a calibrated clock.
+    pub instructions_per_cycle: f64,
+    /// Unfused micro-operations of the profile for each instruction.
+    pub uops_per_instruction: f64,
+    /// Loads and stores that miss a first level of the preset's size, per 1000 instructions, by
+    /// cachegrind's model.
+    pub first_level_misses: Option<f64>,
+    /// What ran.
+    pub command: String,
+    /// The day: `2026-11-23`.
+    pub date: String,
 }
 
 /// The work of a profile.
@@ -74,6 +94,22 @@ impl Profile {
             Work::Sieve(sieve) => sieve.round_uops(fused),
             Work::Body(body) => body.uops(fused) as u64,
             Work::Statistical(phases) => phases.iter().map(|phase| phase.uops).sum(),
+        }
+    }
+
+    /// Unfused micro-operations for each of this preset's.
+    pub fn unfused(&self, preset: &Preset) -> f64 {
+        if !preset.fuses_compare_and_branch {
+            return 1.0;
+        }
+        match &self.work {
+            Work::Sieve(sieve) => sieve.round_uops(false) as f64 / sieve.round_uops(true) as f64,
+            Work::Body(body) => body.uops(false) as f64 / body.uops(true) as f64,
+            Work::Statistical(phases) => {
+                let sum = |of: &dyn Fn(&Phase) -> f64| phases.iter().map(of).sum::<f64>();
+                let uops = |phase: &Phase| phase.uops as f64;
+                sum(&uops) / sum(&|phase| uops(phase) * phase.mix.fused_share())
+            }
         }
     }
 

@@ -150,6 +150,10 @@ impl ProgramStream {
             match slot.draw {
                 Draw::Nothing => {}
                 Draw::Random { bytes } => out.address += self.numbers.below(bytes) & !7,
+                Draw::Near { bytes, near, share } => {
+                    let is_near = self.numbers.below(1 << 32) < share;
+                    out.address += self.numbers.below(if is_near { near } else { bytes }) & !7;
+                }
                 Draw::Walk { region, step, bytes } => {
                     let walk = &mut self.walks[usize::from(region)];
                     out.address += *walk;

@@ -2,7 +2,7 @@
 
 use super::statistical::{PHASES_MAX, REGIONS_MAX};
 use super::{
-    Body, Branches, Code, Lock, Mix, Pattern, Phase, Profile, Region, Sieve, Sources, Work,
+    Body, Branches, Code, Lock, Mix, Pattern, Phase, Profile, Region, Sieve, Solo, Sources, Work,
 };
 use crate::Result;
 use crate::core::{Class, Placement};
@@ -31,13 +31,30 @@ impl Profile {
             "body" => Work::Body(root.item("body", body)?),
             _ => Work::Statistical(phases(&mut root)?),
         };
+        let solo = root.each("solo", |entry| {
+            let solo = solo(entry)?;
+            entry.provenance()?;
+            Ok(solo)
+        })?;
         let shares_data = root.flag("shares_data")?;
         let pages = root.item_if_any("pages", pages)?;
         let (page_bytes, placement) = pages.unwrap_or((4096, Placement::Random));
         root.finish()?;
         let provenance = document.provenance();
-        Ok(Self { name, title, shares_data, page_bytes, placement, work, provenance })
+        Ok(Self { name, title, shares_data, page_bytes, placement, work, solo, provenance })
     }
+}
+
+fn solo(entry: &mut Table<'_>) -> Result<Solo> {
+    Ok(Solo {
+        preset: entry.words("preset")?.to_owned(),
+        instructions_per_cycle: entry.number("instructions_per_cycle", 0.0001..=16.0)?,
+        uops_per_instruction: entry.number("uops_per_instruction", 0.1..=10.0)?,
+        first_level_misses: entry
+            .if_any("first_level_misses", |entry, key| entry.number(key, 0.0..=2000.0))?,
+        command: entry.words("command")?.to_owned(),
+        date: entry.words("date")?.to_owned(),
+    })
 }
 
 fn pages(item: &mut Table<'_>) -> Result<(u64, Placement)> {
@@ -56,6 +73,16 @@ fn body(item: &mut Table<'_>) -> Result<Body> {
         .map_err(|(line, problem)| item.refuse("text", format!("line {line} of it: {problem}")))
 }
 
+fn phase_body(item: &mut Table<'_>, kernel: bool) -> Result<Body> {
+    let body = body(item)?;
+    if kernel || body.thread_offset > 0 || body.unfit_for_a_phase() {
+        let problem =
+            "of a phase is user code without locks, effects but 'taken', walks and 'thread_offset'";
+        return Err(item.refuse("text", problem));
+    }
+    Ok(body)
+}
+
 fn phases(root: &mut Table<'_>) -> Result<Vec<Phase>> {
     let tables = root.tables("phase")?;
     if tables.is_empty() || tables.len() > PHASES_MAX {
@@ -68,11 +95,27 @@ fn phase(table: &mut Table<'_>) -> Result<Phase> {
     let name = table.words("name")?.to_owned();
     let (uops, kernel) = table
         .item("length", |item| Ok((item.whole("uops", 16..=1 << 40)?, item.flag("kernel")?)))?;
-    let mix = table.item("mix", mix)?;
-    let sources = table.item("sources", sources)?;
-    let branches = table.item("branches", branches)?;
-    let code = table.item("code", code)?;
-    let regions = regions(table, &mix)?;
+    let body = table.item_if_any("body", |item| phase_body(item, kernel))?;
+    let (mix, sources, branches, code, regions) = match &body {
+        Some(body) => {
+            let (mix, branches, code) = body.statistics();
+            (
+                mix,
+                Sources { none: 1.0, two: 0.0, up_to: vec![1], share: vec![1.0] },
+                branches,
+                code,
+                Vec::new(),
+            )
+        }
+        None => {
+            let mix = table.item("mix", mix)?;
+            let sources = table.item("sources", sources)?;
+            let branches = table.item("branches", branches)?;
+            let code = table.item("code", code)?;
+            let regions = regions(table, &mix)?;
+            (mix, sources, branches, code, regions)
+        }
+    };
     let pause = table.item_if_any("pause", |item| item.whole("every_uops", 1..=1 << 40))?;
     let halt = table.item_if_any("halt", |item| item.whole("cycles", 1..=1 << 40))?;
     let lock = table.item_if_any("lock", lock)?;
@@ -81,6 +124,7 @@ fn phase(table: &mut Table<'_>) -> Result<Phase> {
         name,
         uops,
         kernel,
+        body,
         mix,
         sources,
         branches,

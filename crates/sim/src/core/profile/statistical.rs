@@ -1,5 +1,6 @@
 //! The statistics of a program, as a profile states them.
 
+use super::Body;
 use crate::core::Class;
 
 pub(super) const REGIONS_MAX: usize = 4;
@@ -16,6 +17,9 @@ pub struct Phase {
     /// Whether it runs in the kernel: entered and left at the preset's cost, with kernel code
     /// and kernel data.
     pub kernel: bool,
+    /// The loop that it is, uop by uop; then the statistics below are the loop's, and nothing is drawn
+    /// from them.
+    pub body: Option<Body>,
     /// Shares of the classes.
     pub mix: Mix,
     /// Where values come from.
