@@ -3,6 +3,8 @@
 use coretwin_sim::core::profile::{Profile, Solo};
 use coretwin_sim::core::{Options, Preset, simulate};
 
+const PAGE: &str = include_str!("../../../docs/evidence/simulated-core.md");
+
 /// How far off a simulated speed may be.
 const SPEED_ERROR_MAX: f64 = 0.10;
 /// How far off first-level misses may be; below three in 1000 instructions they are not compared.
@@ -20,7 +22,8 @@ fn simulated(profile: &Profile, solo: &Solo) -> (f64, f64) {
         measure_uops: profile.round_uops(&preset).max(1_000_000),
         ..Options::default()
     };
-    let outcome = simulate(&preset, vec![profile.input(&preset, 1, 0)], &options).unwrap();
+    let outcome =
+        simulate(&preset, vec![profile.input(&preset, 1, 0)], &options).expect("the run ends");
     let thread = &outcome.threads[0];
     let instructions = thread.uops as f64 * profile.unfused(&preset) / solo.uops_per_instruction;
     let misses = 1000.0 * thread.counts.first_level_misses as f64 / instructions;
@@ -34,15 +37,16 @@ fn every_profile_with_facts_is_as_fast_alone_as_its_program() {
         for solo in &profile.solo {
             let (speed, misses) = simulated(&profile, solo);
             let error = speed / solo.instructions_per_cycle - 1.0;
-            println!(
-                "{:14} {:6} {:.3} a cycle, measured {:.3}: {:+.1} %; misses {misses:.1} {:?}",
+            let row = format!(
+                "| {} | {} | {:.3} | {speed:.3} | {:+.1} % |",
                 profile.name,
                 solo.preset,
-                speed,
                 solo.instructions_per_cycle,
-                100.0 * error,
-                solo.first_level_misses
+                100.0 * error
             );
+            if !PAGE.contains(&row) {
+                failures.push(format!("docs/evidence/simulated-core.md has no line {row}"));
+            }
             let off = OFF.iter().any(|(name, _)| *name == profile.name);
             if (error.abs() > SPEED_ERROR_MAX) != off {
                 failures.push(format!("{} on {}: {error:+.3}", profile.name, solo.preset));

@@ -51,6 +51,7 @@ impl Core<'_> {
         let mut fetched = 0;
         let mut taken = 0;
         let mut block = None;
+        let trace_line = self.preset.front_end.uop_cache.and_then(|cache| cache.trace_line);
         while fetched < limit {
             let state = &mut self.threads[thread];
             let wanted = if state.decoding { limit.min(self.decode_width) } else { limit };
@@ -82,6 +83,10 @@ impl Core<'_> {
             }
             fetched += 1;
             let (class, effect) = state.move_to_queue();
+            let line_ends = trace_line.is_some_and(|line| state.extend_trace(class, line));
+            if line_ends {
+                limit = fetched;
+            }
             if class != Class::Branch && effect == Effect::None {
                 continue;
             }
@@ -93,7 +98,11 @@ impl Core<'_> {
                         break;
                     }
                 }
-                Flow::Stop => break,
+                Flow::Stop => {
+                    // What follows is another path, and its line begins there.
+                    self.threads[thread].trace = (0, 0);
+                    break;
+                }
             }
         }
         self.pools.take(name::UOP_QUEUE, thread, u16::from(fetched));

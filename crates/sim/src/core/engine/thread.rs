@@ -108,6 +108,8 @@ pub(super) struct Thread<'stream> {
     pub(super) code_line: u32,
     pub(super) code_cache_line: u32,
     pub(super) decoding: bool,
+    /// Micro-operations and branches fetched of the trace line.
+    pub(super) trace: (u8, u8),
     /// The mispredicted branch that has not resolved.
     pub(super) mispredicted: u64,
     /// The cycle from which the thread may rename, and why not before.
@@ -224,6 +226,7 @@ impl<'stream> Thread<'stream> {
             code_line: u32::MAX,
             code_cache_line: u32::MAX,
             decoding: false,
+            trace: (0, 0),
             mispredicted: NEVER,
             rename_at: 0,
             rename_cause: Component::Halt,
@@ -315,6 +318,19 @@ impl<'stream> Thread<'stream> {
             self.next_in_batch += 1;
         }
         (self.queue[place].class, self.queue[place].effect)
+    }
+
+    /// Adds a micro-operation to the trace line of so many, and so many branches; `true` at its end.
+    #[inline(always)]
+    pub(super) fn extend_trace(&mut self, class: Class, line: (u8, u8)) -> bool {
+        let (uops, branches) = &mut self.trace;
+        *uops += 1;
+        *branches += u8::from(class == Class::Branch);
+        let ends = *uops == line.0 || *branches == line.1;
+        if ends {
+            self.trace = (0, 0);
+        }
+        ends
     }
 
     #[inline(never)]

@@ -171,6 +171,9 @@ pub struct UopCache {
     pub decode_width: u8,
     /// Cycles lost when fetch turns from the cache to decoding.
     pub switch_cycles: u16,
+    /// Of a trace cache: micro-operations of a line, and branches after which it ends. A cycle's
+    /// fetch stays within a line. `None`: lines are stretches of code.
+    pub trace_line: Option<(u8, u8)>,
 }
 
 /// The branch predictor: two-bit counters with tags, of site and recent outcomes.

@@ -255,6 +255,9 @@ fn uop_cache(item: &mut Table<'_>) -> Result<UopCache> {
         sharing: item.choice("sharing", &SHARINGS)?,
         decode_width: item.whole("decode_width", 1..=16)?,
         switch_cycles: item.whole("switch_cycles", 0..=100)?,
+        trace_line: item.if_any("line_uops", |item, key| {
+            Ok((item.whole(key, 1..=16)?, item.whole("line_branches", 1..=16)?))
+        })?,
     })
 }
 
