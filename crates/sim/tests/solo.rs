@@ -12,7 +12,7 @@ const MISSES_ERROR_MAX: f64 = 0.15;
 
 /// Off by more, and why. A profile that is right again is taken off.
 const OFF: [(&str, &str); 1] =
-    [("sieve", "a third too slow: stores that miss the first level wait for one another")];
+    [("sieve", "a sixth too slow: stores that miss the first level wait for one another")];
 
 /// Instructions per cycle, and first-level misses per 1000 instructions.
 fn simulated(profile: &Profile, solo: &Solo) -> (f64, f64) {

@@ -146,9 +146,8 @@ fn pause_holds_its_thread_for_the_presets_cycles() {
 fn a_trace_line_ends_behind_its_branch() {
     for name in ["p4-northwood", "xeon-mp-foster"] {
         let preset = preset(name);
-        // A line of so many micro-operations takes a cycle for each three of them, begun ones too.
-        for (uops, cycles) in [(1, 1.0), (2, 1.0), (3, 1.0), (4, 2.0), (5, 2.0), (6, 2.0), (7, 3.0)]
-        {
+        // A line takes two cycles, full or not.
+        for (uops, cycles) in [(1, 2.0), (2, 2.0), (3, 2.0), (5, 2.0), (6, 2.0), (7, 4.0)] {
             let mut body = vec![uop(Class::Nop); uops - 1];
             body.push(uop(Class::Branch));
             let found =

@@ -4,5 +4,6 @@ mod exchange;
 mod fairness;
 mod kernels;
 mod ladders;
+mod mechanisms;
 mod modes;
 mod windows;

@@ -1,7 +1,7 @@
 //! Fetch: from the streams, through the uop cache or the decoders, into the uop queues.
 
 use super::pool::name;
-use super::thread::Spin;
+use super::thread::{LOOK_BACK, Spin};
 use super::{Core, NEVER, stage};
 use crate::core::{Class, Component, Effect};
 
@@ -25,11 +25,19 @@ impl Core<'_> {
                 continue;
             }
             if left == 0 || served == description.threads_per_cycle {
-                self.threads[thread].supply = Component::SiblingSlots;
+                if !self.threads[thread].astray() {
+                    self.threads[thread].supply = Component::SiblingSlots;
+                }
                 continue;
             }
             self.busy = true;
-            left -= self.fetch_thread(thread, left, tick);
+            let state = &mut self.threads[thread];
+            left -= match (std::mem::take(&mut state.trace_turn), state.astray()) {
+                // The second turn of a trace line that the first has emptied.
+                (true, _) => 0,
+                (false, true) => self.fetch_astray(thread, left),
+                (false, false) => self.fetch_thread(thread, left, tick),
+            };
             served += 1;
             self.turn[stage::FETCH] = thread;
         }
@@ -56,12 +64,20 @@ impl Core<'_> {
             let state = &mut self.threads[thread];
             let wanted = if state.decoding { limit.min(self.decode_width) } else { limit };
             let line = state.code_line;
-            let plain = state.fetch_plain(wanted.saturating_sub(fetched), |code| {
+            let most = trace_line.map_or(u8::MAX, |(uops, _)| uops - state.trace.0);
+            let plain = state.fetch_plain(most.min(wanted.saturating_sub(fetched)), |code| {
                 let this = code >> self.block_bits;
                 code >> self.code_line_bits == line && *block.get_or_insert(this) == this
             });
             if plain > 0 {
                 (fetched, limit) = (fetched + plain, wanted);
+                if trace_line.is_some() {
+                    state.trace.0 += plain;
+                    if plain == most {
+                        state.trace = (0, 0);
+                        break;
+                    }
+                }
                 continue;
             }
             let code = state.peek().code;
@@ -101,8 +117,43 @@ impl Core<'_> {
                 Flow::Stop => {
                     // What follows is another path, and its line begins there.
                     self.threads[thread].trace = (0, 0);
+                    self.threads[thread].trace_turn = false;
                     break;
                 }
+            }
+        }
+        self.pools.take(name::UOP_QUEUE, thread, u16::from(fetched));
+        fetched
+    }
+
+    /// Fetches behind a mispredicted branch, on the wrong path: what was fetched [`LOOK_BACK`] ago. It ends
+    /// where work would have to be the oldest, or has an effect beyond its thread.
+    fn fetch_astray(&mut self, thread: usize, width: u8) -> u8 {
+        let front_end = &self.preset.front_end;
+        let trace_line = front_end.uop_cache.and_then(|cache| cache.trace_line);
+        let limit = u16::from(width).min(self.pools.room(name::UOP_QUEUE, thread)) as u8;
+        let state = &mut self.threads[thread];
+        let limit = if state.decoding { limit.min(self.decode_width) } else { limit };
+        let (mut fetched, mut taken, mut block) = (0, 0, None);
+        while fetched < limit {
+            let uop = state.queue[state.queue_place(state.fetched.wrapping_sub(LOOK_BACK))];
+            let (class, effect, this) = (uop.class, uop.effect, uop.code >> self.block_bits);
+            let jumps = effect == Effect::Taken;
+            if class == Class::Atomic || (effect != Effect::None && !jumps) || uop.argument != 0 {
+                state.fetch_at = NEVER;
+                break;
+            }
+            if *block.get_or_insert(this) != this {
+                break;
+            }
+            let place = state.queue_place(state.fetched);
+            state.queue[place] = uop;
+            state.fetched += 1;
+            fetched += 1;
+            taken += u8::from(jumps);
+            let line_ends = trace_line.is_some_and(|line| state.extend_trace(class, line));
+            if line_ends || (jumps && taken == front_end.taken_branches_per_cycle) {
+                break;
             }
         }
         self.pools.take(name::UOP_QUEUE, thread, u16::from(fetched));
@@ -185,7 +236,6 @@ impl Core<'_> {
         if !self.predictor.predict(thread, self.memory.data_space(thread), site, taken) {
             fetching.counts.mispredicts += 1;
             fetching.mispredicted = number;
-            fetching.fetch_at = NEVER;
             fetching.supply = Component::Mispredict;
             return Flow::Stop;
         }

@@ -3,11 +3,11 @@
 use super::memory::Access;
 use super::tables::MAX_PORTS;
 use super::thread::{Thread, bucket, mark};
-use super::{Core, MAX_STORES, MAX_THREADS, NEVER, WINDOW, wheel};
-use crate::core::{Class, Effect};
+use super::{Core, MAX_STORES, MAX_THREADS, WINDOW, wheel};
+use crate::core::{Class, Counts, Effect};
 
 /// An event of the wheel is a thread and a slot.
-const SLOT_BITS: u32 = WINDOW.trailing_zeros();
+pub(super) const SLOT_BITS: u32 = WINDOW.trailing_zeros();
 
 /// A thread's place among those of its micro-operations that are ready, oldest first.
 #[derive(Clone, Copy, Default)]
@@ -112,6 +112,7 @@ impl Core<'_> {
             return;
         }
         self.busy = true;
+        let ports = if self.replays.any() { self.replay(tick, ports) } else { ports };
         let busy_units = self.busy_units(tick);
         let mut closed = self.tables.closed[usize::from(ports)] | busy_units;
         let mut free = ports;
@@ -163,10 +164,15 @@ impl Core<'_> {
             return false;
         }
         let mut group = state.ready_groups.trailing_zeros() as usize;
-        if !state.ready_groups.is_power_of_two() {
+        if self.tables.binds || !state.ready_groups.is_power_of_two() {
             let mut cursor = Cursor::at(state);
             if cursor.advance(state, 0).is_none() {
                 return false;
+            }
+            let choices = self.tables.choices[state.slots[cursor.slot].class as usize];
+            if choices != 0 {
+                // The one that it is bound to is one of several that siblings keep busy.
+                return choices & taken != 0;
             }
             group = cursor.group;
         }
@@ -191,7 +197,7 @@ impl Core<'_> {
     fn execute(&mut self, thread: usize, index: usize, tick: u64) {
         let state = &mut self.threads[thread];
         let slot = &mut state.slots[index % WINDOW];
-        let (class, group) = (slot.class, usize::from(slot.group));
+        let (class, group, marks) = (slot.class, usize::from(slot.group), slot.marks);
         state.clear_ready(index, group);
         let mut complete = tick + self.tables.latency[class as usize];
         match class {
@@ -199,7 +205,7 @@ impl Core<'_> {
                 Some(at) => complete = at,
                 None => return,
             },
-            Class::Store => self.ask_for_line(thread, index, tick),
+            Class::Store if marks & mark::ASTRAY == 0 => self.ask_for_line(thread, index, tick),
             Class::Branch => self.resolve(thread, index),
             _ => {}
         }
@@ -209,6 +215,9 @@ impl Core<'_> {
             self.units_free_at = self.units_free_at.max(tick + interval);
         }
         self.pools.give(usize::from(self.tables.scheduler[class as usize]), thread, 1);
+        if self.tables.binds {
+            self.binding.leave(group, &self.tables);
+        }
         let state = &mut self.threads[thread];
         state.waiting -= 1;
         let slot = &mut state.slots[index % WINDOW];
@@ -234,21 +243,24 @@ impl Core<'_> {
         let state = &mut self.threads[thread];
         let slot = &state.slots[index];
         let (address, class, effect) = (slot.address, slot.class, slot.effect);
+        let astray = slot.marks & mark::ASTRAY != 0;
         let mut extra = 0;
         if slot.marks & (mark::FORWARDED | mark::BLOCKED) != 0 && state.in_buffer(slot.store) {
             let memory = &self.preset.memory;
             if slot.marks & mark::FORWARDED != 0 {
-                state.counts.loads += 1;
-                state.counts.forwarded_loads += 1;
+                state.counts.loads += u64::from(!astray);
+                state.counts.forwarded_loads += u64::from(!astray);
                 state.slots[index].served = 1;
                 return Some(tick + u64::from(memory.forward_cycles) * self.ticks_per_cycle);
             }
             extra = u64::from(memory.forward_blocked_cycles) * self.ticks_per_cycle;
         }
         let missed = state.slots[index].missed;
+        let mut uncounted = Counts::default();
+        let counts = if astray { &mut uncounted } else { &mut state.counts };
         let access = match self.memory.retries(thread, missed, tick, &self.pools) {
             Some(at) => Access::Retry(at),
-            None => self.memory.load(thread, address, tick, &mut self.pools, &mut state.counts),
+            None => self.memory.load(thread, address, tick, &mut self.pools, counts),
         };
         let (ready, served) = match access {
             Access::At(ready, served) => (ready, served),
@@ -260,13 +272,18 @@ impl Core<'_> {
                 return None;
             }
         };
-        state.counts.loads += 1;
-        state.counts.memory_loads += u64::from(served == super::memory::Served::Memory);
+        state.counts.loads += u64::from(!astray);
+        let from_memory = served == super::memory::Served::Memory;
+        state.counts.memory_loads += u64::from(from_memory && !astray);
         state.slots[index].served = served as u8;
-        if self.spaces_shared {
+        if self.spaces_shared && !astray {
             self.watch_load(thread, index);
         }
         let complete = ready + extra;
+        if self.replays.any() && class == Class::Load {
+            let assumed = tick + self.tables.latency[Class::Load as usize];
+            self.goes_round(thread, index, assumed, complete);
+        }
         if class == Class::Atomic {
             let complete = complete.max(tick + self.tables.latency[Class::Atomic as usize]);
             self.execute_atomic(thread, index, complete);
@@ -303,17 +320,5 @@ impl Core<'_> {
             Access::At(ready, _) => (ready, true),
             Access::Retry(at) => (at, false),
         };
-    }
-
-    /// A branch executes: fetch goes on where it was mispredicted.
-    #[inline(always)]
-    fn resolve(&mut self, thread: usize, index: usize) {
-        let state = &mut self.threads[thread];
-        if state.mispredicted != NEVER && state.mispredicted == state.number(index) {
-            state.mispredicted = NEVER;
-            // Fetched then, renamed one cycle later, issued two cycles later.
-            let refill = u64::from(self.preset.front_end.mispredict_cycles).saturating_sub(2);
-            state.fetch_at = self.cycle + refill;
-        }
     }
 }

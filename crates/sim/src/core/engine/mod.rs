@@ -11,6 +11,7 @@
 //! latency in the [`wheel`], and for a port in a bit map of those that are ready. Nothing is
 //! allocated while the core runs.
 
+mod binding;
 mod fetch;
 mod issue;
 mod lock;
@@ -20,8 +21,10 @@ mod pool;
 mod predictor;
 mod prefetch;
 mod rename;
+mod replay;
 mod retire;
 mod run;
+mod squash;
 mod tables;
 mod tags;
 mod thread;
@@ -34,10 +37,12 @@ pub(crate) use walk::Walk;
 
 use super::preset::{ThreadSelect, limits};
 use super::{Component, Options, Preset, ThreadInput};
+use binding::Binding;
 use memory::Memory;
 use page_map::Space;
 use pool::Pools;
 use predictor::Predictor;
+use replay::Replays;
 use tables::Tables;
 use tags::Tags;
 use thread::Threads;
@@ -80,6 +85,8 @@ struct Core<'stream> {
     units_free_at: u64,
     /// Ports that each thread took in this cycle.
     taken_ports: [u16; MAX_THREADS],
+    binding: Binding,
+    replays: Replays,
     stamp: u32,
     owners: [Option<u8>; lock::LOCKS],
     /// For each thread, the first one with its data space.
@@ -191,6 +198,8 @@ impl<'stream> Core<'stream> {
             unit_free_at: [0; 16],
             units_free_at: 0,
             taken_ports: [0; MAX_THREADS],
+            binding: Binding::default(),
+            replays: Replays::new(u64::from(preset.replay_cycles) * ticks_per_cycle),
             stamp: 0,
             owners: [None; lock::LOCKS],
             first_of_space,

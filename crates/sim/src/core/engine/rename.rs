@@ -22,6 +22,9 @@ impl Core<'_> {
         let order = self.order(description.select, stage::RENAME);
         let mut left = width;
         let mut served = 0;
+        if self.tables.binds {
+            self.binding.begin_cycle();
+        }
         for thread in order {
             if !self.awake[thread] {
                 self.charge(thread, Component::Halt, width);
@@ -38,7 +41,7 @@ impl Core<'_> {
                 continue;
             }
             if served == description.threads_per_cycle || left == 0 {
-                self.charge(thread, Component::SiblingSlots, width);
+                self.charge_sibling(thread, width);
                 continue;
             }
             let by_siblings = width - left;
@@ -47,7 +50,7 @@ impl Core<'_> {
             left -= renamed;
             served += 1;
             self.turn[stage::RENAME] = thread;
-            self.charge(thread, Component::SiblingSlots, by_siblings);
+            self.charge_sibling(thread, by_siblings);
             if let Some(block) = block {
                 self.charge_block(thread, block, left, tick);
             }
@@ -89,10 +92,22 @@ impl Core<'_> {
         serialised(state, uop.effect)
     }
 
+    /// Charges slots that a sibling had; on the wrong path they are no loss of their own.
+    #[inline(always)]
+    fn charge_sibling(&mut self, thread: usize, slots: u64) {
+        let astray = self.threads[thread].renames_astray();
+        let component = if astray { Component::Mispredict } else { Component::SiblingSlots };
+        self.charge(thread, component, slots);
+    }
+
     /// Charges slots to what kept them empty.
     #[inline]
     pub(super) fn charge_block(&mut self, thread: usize, block: Block, slots: u64, tick: u64) {
         let component = match block {
+            _ if self.threads[thread].renames_astray() => {
+                self.threads[thread].lead = 0;
+                Component::Mispredict
+            }
             Block::Supply => {
                 let state = &mut self.threads[thread];
                 if matches!(state.supply, Component::Mispredict | Component::CodeMiss) {
@@ -185,7 +200,14 @@ impl Core<'_> {
         }
         self.pools.take_all(thread, &found, &room);
         self.pools.give(name::UOP_QUEUE, thread, renamed as u16);
-        self.charge(thread, Component::Base, renamed - spinning);
+        let state = &self.threads[thread];
+        let astray = if state.renames_astray() {
+            renamed.min(state.renamed - (state.mispredicted + 1))
+        } else {
+            0
+        };
+        self.charge(thread, Component::Mispredict, astray);
+        self.charge(thread, Component::Base, renamed - spinning - astray);
         self.charge(thread, Component::Lock, spinning);
         (renamed, block)
     }
@@ -217,6 +239,7 @@ impl Core<'_> {
         let state = &mut self.threads[thread];
         let number = state.renamed;
         let index = state.place(number);
+        let astray = number > state.mispredicted;
         state.renamed = number + 1;
         // `event` is set when it is needed.
         state.slots[index] = self.tables.slots[uop.class as usize];
@@ -225,10 +248,14 @@ impl Core<'_> {
         slot.address = uop.address;
         slot.argument = uop.argument;
         slot.effect = uop.effect;
+        if self.tables.binds && uop.class != Class::Nop {
+            slot.group = self.binding.bind(uop.class, &self.tables);
+        }
         let group = usize::from(slot.group);
         if !is_plain(uop) {
             slot.marks = effect_marks(uop);
         }
+        slot.marks |= u8::from(astray) * mark::ASTRAY;
         let (mut pending, mut ready) = (0, 0);
         match uop.class {
             Class::Nop => {
@@ -312,6 +339,12 @@ struct Tie {
 }
 
 impl super::thread::Thread<'_> {
+    /// Whether what it renames next is behind a mispredicted branch.
+    #[inline(always)]
+    pub(super) fn renames_astray(&self) -> bool {
+        self.renamed > self.mispredicted
+    }
+
     /// Ties a source of a slot to the micro-operation that produces it.
     #[inline(always)]
     fn depend(

@@ -32,6 +32,13 @@ pub(super) struct Tables {
     /// What a micro-operation of each class is when it enters the window.
     pub(super) slots: [Slot; Class::COUNT],
     pub(super) scheduler: [u8; Class::COUNT],
+    /// Whether rename says which port a micro-operation goes to. Then every port is a group.
+    pub(super) binds: bool,
+    /// The ports that it may say, where there are several; and the group of each port.
+    pub(super) choices: [u16; Class::COUNT],
+    pub(super) port_group: [u8; MAX_PORTS],
+    /// By group: the one of its port.
+    pub(super) counted_as: [u8; MAX_PORTS],
 }
 
 impl Tables {
@@ -54,7 +61,23 @@ impl Tables {
     }
 
     fn set_groups(&mut self, preset: &Preset, order: &[usize; MAX_PORTS]) {
+        self.binds = preset.binds_ports_at_rename;
+        for port in 0..MAX_PORTS {
+            if self.binds && self.ports >> port & 1 == 1 {
+                self.group_ports[self.group_count] = 1 << port;
+                self.port_group[port] = self.group_count as u8;
+                self.counted_as[self.group_count] = self.group_count as u8;
+                self.group_count += 1;
+            }
+        }
         for class in Class::ALL {
+            let ports = renumber(preset.execution[class as usize].ports, order);
+            if self.binds && preset.execution[class as usize].interval_cycles == 0 {
+                self.choices[class as usize] = if ports.count_ones() > 1 { ports } else { 0 };
+                let port = ports.trailing_zeros() as usize;
+                self.group[class as usize] = self.port_group[port % MAX_PORTS];
+                continue;
+            }
             let execution = preset.execution[class as usize];
             let alike = |other: &Class| {
                 execution.interval_cycles == 0
@@ -65,7 +88,9 @@ impl Tables {
             self.group[class as usize] = if let Some(other) = earlier {
                 self.group[*other as usize]
             } else {
-                self.group_ports[self.group_count] = renumber(execution.ports, order);
+                self.group_ports[self.group_count] = ports;
+                self.counted_as[self.group_count] =
+                    self.port_group[ports.trailing_zeros() as usize % MAX_PORTS];
                 self.single_units |= u16::from(execution.interval_cycles > 0) << self.group_count;
                 self.group_count += 1;
                 self.group_count as u8 - 1

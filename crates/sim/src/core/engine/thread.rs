@@ -8,6 +8,10 @@ use std::ops::{Deref, DerefMut, Index, IndexMut};
 /// Micro-operations taken from the stream at a time.
 const BATCH: usize = 128;
 
+/// The wrong path behind a branch is taken to be what the thread fetched so many micro-operations before:
+/// code and data of its own that are nothing new to the caches. A power of two.
+pub(super) const LOOK_BACK: u64 = 32;
+
 /// Groups of ports, and the place of the map of all groups.
 const GROUPS: usize = 16;
 const ALL: usize = GROUPS - 1;
@@ -28,6 +32,8 @@ pub(super) mod mark {
     pub(crate) const WATCHED: u8 = 16;
     /// Halts its thread when it retires.
     pub(crate) const HALT: u8 = 32;
+    /// Behind a mispredicted branch: it will not retire.
+    pub(crate) const ASTRAY: u8 = 64;
 }
 
 /// A micro-operation in the window. Times are ticks.
@@ -110,6 +116,8 @@ pub(super) struct Thread<'stream> {
     pub(super) decoding: bool,
     /// Micro-operations and branches fetched of the trace line.
     pub(super) trace: (u8, u8),
+    /// Whether its line ended in the first of its two turns.
+    pub(super) trace_turn: bool,
     /// The mispredicted branch that has not resolved.
     pub(super) mispredicted: u64,
     /// The cycle from which the thread may rename, and why not before.
@@ -208,7 +216,7 @@ impl<'stream> Thread<'stream> {
         let mask = |entries: u16| u64::from(entries.next_power_of_two()) - 1;
         // A word of the map of those that are ready is not shared by two turns of the ring.
         let window_mask = mask(preset.reorder_buffer.entries).max(63);
-        let queue_mask = mask(preset.front_end.uop_queue.entries);
+        let queue_mask = mask(preset.front_end.uop_queue.entries).max(LOOK_BACK - 1);
         let nothing = Uop::new(Class::Nop, 0);
         Self {
             stream: input.stream,
@@ -227,6 +235,7 @@ impl<'stream> Thread<'stream> {
             code_cache_line: u32::MAX,
             decoding: false,
             trace: (0, 0),
+            trace_turn: false,
             mispredicted: NEVER,
             rename_at: 0,
             rename_cause: Component::Halt,
@@ -252,6 +261,12 @@ impl<'stream> Thread<'stream> {
             charged: [0; Component::COUNT],
             counts: Counts::default(),
         }
+    }
+
+    /// Whether it fetches behind a mispredicted branch.
+    #[inline(always)]
+    pub(super) fn astray(&self) -> bool {
+        self.mispredicted != NEVER
     }
 
     /// The next micro-operation to fetch. It stays next until [`Self::move_to_queue`].
@@ -328,6 +343,7 @@ impl<'stream> Thread<'stream> {
         *branches += u8::from(class == Class::Branch);
         let ends = *uops == line.0 || *branches == line.1;
         if ends {
+            self.trace_turn = *uops <= line.0 / 2;
             self.trace = (0, 0);
         }
         ends
@@ -360,6 +376,10 @@ impl<'stream> Thread<'stream> {
         let count = &mut self.ready_counts[group % GROUPS];
         *count -= 1;
         self.ready_groups &= !(u16::from(*count == 0) << (group % GROUPS));
+    }
+
+    pub(super) fn is_ready(&self, slot: usize) -> bool {
+        self.ready[slot % WINDOW / 64][ALL] >> (slot % 64) & 1 == 1
     }
 
     /// What is ready in a word of the window, given by its number.

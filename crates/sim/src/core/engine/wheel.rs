@@ -40,6 +40,21 @@ impl Wheel {
         std::mem::replace(&mut self.heads[bucket], NONE)
     }
 
+    /// The first event of a bucket.
+    pub(super) fn head(&self, bucket: u64) -> u16 {
+        self.heads[(bucket % SPAN) as usize]
+    }
+
+    /// Takes the first event of a bucket out, behind which comes `next`.
+    pub(super) fn drop_head(&mut self, bucket: u64, next: u16) {
+        let bucket = (bucket % SPAN) as usize;
+        self.heads[bucket] = next;
+        if next == NONE {
+            self.full[bucket / 64] &= !(1 << (bucket % 64));
+        }
+        self.waiting -= 1;
+    }
+
     /// Says that an event of a bucket that was taken has been dealt with.
     #[inline(always)]
     pub(super) fn done(&mut self) {

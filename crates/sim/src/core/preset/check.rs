@@ -1,6 +1,6 @@
 //! Whether the values of a preset agree with each other.
 
-use super::{Cache, Preset, Sharing, ThreadSelect, Tlb, UopCache};
+use super::{Cache, Preset, Sharing, ThreadSelect, Tlb, UopCache, limits};
 use crate::core::Class;
 use crate::document::Table;
 
@@ -173,6 +173,18 @@ fn ports(preset: &Preset) -> Checked<'_> {
     if preset.double_pumped != (preset.fast_ports != 0) {
         let problem = "double_pumped and fast_ports go together".to_owned();
         return Err(("core", "simple_units", problem));
+    }
+    if preset.binds_ports_at_rename {
+        let ports = preset.execution.iter().fold(0, |all, unit| all | unit.ports).count_ones();
+        let units = preset.execution.iter().filter(|unit| unit.interval_cycles > 0).count();
+        if ports as usize + units > limits::BOUND_GROUPS {
+            let problem = format!(
+                "has {ports} ports and {units} units that are not pipelined; where ports are bound \
+                 at rename, at most {} of both are possible",
+                limits::BOUND_GROUPS
+            );
+            return Err(("execution", "", problem));
+        }
     }
     let bare = |class: &Class| *class != Class::Nop && preset.execution[*class as usize].ports == 0;
     match Class::ALL.into_iter().find(bare) {

@@ -24,6 +24,8 @@ pub(crate) mod limits {
     /// Lines that the prefetcher announces at once.
     pub(crate) const DEGREE: usize = 8;
     pub(crate) const WALKERS: usize = 8;
+    /// Ports, and units that are not pipelined, where ports are bound at rename.
+    pub(crate) const BOUND_GROUPS: usize = 15;
 }
 
 /// How one thread is chosen at a stage that serves fewer threads than there are.
@@ -171,8 +173,8 @@ pub struct UopCache {
     pub decode_width: u8,
     /// Cycles lost when fetch turns from the cache to decoding.
     pub switch_cycles: u16,
-    /// Of a trace cache: micro-operations of a line, and branches after which it ends. A cycle's
-    /// fetch stays within a line. `None`: lines are stretches of code.
+    /// Of a trace cache: micro-operations of a line, and branches after which it ends. A line takes two
+    /// cycles' fetch, full or not. `None`: lines are stretches of code.
     pub trace_line: Option<(u8, u8)>,
 }
 
@@ -316,6 +318,11 @@ pub struct Preset {
     pub integer_registers: Option<Resource>,
     /// Floating-point registers beyond the architectural ones.
     pub float_registers: Option<Resource>,
+    /// Whether rename says which of its ports a micro-operation goes to.
+    pub binds_ports_at_rename: bool,
+    /// Cycles after which a load that missed, and what hangs on it, take their ports again (NetBurst);
+    /// 0: they wait where they are.
+    pub replay_cycles: u16,
     /// The schedulers.
     pub schedulers: Vec<Scheduler>,
     /// Ports that start an operation every half cycle, as a bit mask (only where `double_pumped`).

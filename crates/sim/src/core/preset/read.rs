@@ -60,6 +60,8 @@ fn preset(root: &mut Table<'_>) -> Result<Preset> {
     let reorder_buffer = back.item("reorder_buffer", resource(ways, limits::REORDER_BUFFER))?;
     let integer_registers = back.item_if_any("integer_registers", resource(ways, ENTRIES_MAX))?;
     let float_registers = back.item_if_any("float_registers", resource(ways, ENTRIES_MAX))?;
+    let binding = back.item_if_any("port_binding", |item| item.flag("at_rename"))?;
+    let replay = back.item_if_any("replay", |item| item.whole("cycles", 1..=100))?;
     back.finish()?;
     Ok(Preset {
         schedulers: schedulers(root.table("schedulers")?, ways)?,
@@ -78,6 +80,8 @@ fn preset(root: &mut Table<'_>) -> Result<Preset> {
         reorder_buffer,
         integer_registers,
         float_registers,
+        binds_ports_at_rename: binding.unwrap_or(false),
+        replay_cycles: replay.unwrap_or(0),
         fast_ports,
         fuses_compare_and_branch: fuses,
     })

@@ -1,0 +1,92 @@
+//! What a thread's lost work costs its sibling: the wrong path, replay, and ports bound too early.
+
+use crate::kernels::*;
+use coretwin_base::random::Stream as Random;
+use coretwin_sim::core::profile::Profile;
+use coretwin_sim::core::{Class, Effect, Options, Preset, ThreadInput, compare};
+
+/// A branch that waits for a chain of multiplications; its outcome is random, or always the same.
+fn late_branches(random: bool) -> Repeat {
+    let mut outcomes = Random::new(7, "outcomes", 0);
+    let mut body = Vec::new();
+    for _ in 0..1000 {
+        body.extend([uop(Class::FpMul).after(9, 0), uop(Class::FpMul).after(1, 0)]);
+        let taken = !random || outcomes.below(2) == 0;
+        let effect = if taken { Effect::Taken } else { Effect::None };
+        body.push(uop(Class::Branch).after(1, 0).with(effect));
+        body.extend(vec![uop(Class::Nop); 6]);
+    }
+    let mut program = repeat(body);
+    program.same_branch();
+    program
+}
+
+#[test]
+fn work_on_the_wrong_path_takes_slots_of_a_sibling() {
+    for preset in Preset::all() {
+        let beside = |random: bool| {
+            let outcome = pair(&preset, late_branches(random), chain(Class::Nop, 0), 40_000);
+            (outcome.uops_per_cycle(0), outcome.uops_per_cycle(1))
+        };
+        let ((right, _), (wrong, sibling)) = (beside(false), beside(true));
+        let width = f64::from(
+            preset.front_end.fetch.width.min(preset.rename.width).min(preset.retire.width),
+        );
+        // What the sibling does not get is more than what the thread retires.
+        let lost = width - sibling;
+        assert!(wrong < right, "{}", preset.name);
+        assert!(
+            lost > 1.3 * wrong,
+            "{}: it retires {wrong}, its sibling {sibling} of {width}",
+            preset.name
+        );
+    }
+}
+
+#[test]
+fn what_goes_round_takes_the_load_port() {
+    for name in ["p4-northwood", "xeon-mp-foster"] {
+        let sibling = |replay_cycles: u16| {
+            let mut preset = preset(name);
+            preset.replay_cycles = replay_cycles;
+            let line = u64::from(preset.memory.line_bytes);
+            let sets = preset.memory.first.bytes / line / u64::from(preset.memory.first.ways);
+            // One set of the first level, which is too small for it.
+            let missing = chase(u64::from(preset.memory.first.ways) + 1, sets * line);
+            let hits = repeat(vec![uop(Class::Load).at(DATA + 64); 64]);
+            let threads = vec![in_one_page(missing), ThreadInput::new(hits, 2)];
+            run(&preset, threads, 4000).uops_per_cycle(1)
+        };
+        // A load and the three behind it, each 2 cycles later, in 2 rounds of 7 before the second level's
+        // 18 cycles are over.
+        let (without, with) = (sibling(0), sibling(7));
+        let lost = 18.0 * (without - with);
+        assert!(close(lost, 8.0, 0.02), "{name}: {without} {with}: {lost} loads a round");
+    }
+}
+
+#[test]
+fn ports_bound_at_rename_change_little() {
+    for name in ["westmere", "sandybridge", "ivybridge", "skylake-sp", "golden-cove"] {
+        let cycles = |binds: bool| {
+            let mut preset = preset(name);
+            assert!(preset.binds_ports_at_rename, "{name}");
+            preset.binds_ports_at_rename = binds;
+            pair(&preset, mix(3, 4096, 20), mix(4, 4096, 20), 40_000).cycles as f64
+        };
+        let (bound, free) = (cycles(true), cycles(false));
+        assert!(bound != free && close(bound, free, 0.05), "{name}: {bound} {free}");
+    }
+}
+
+#[test]
+fn a_chase_does_not_starve_a_spinner() {
+    let [spin, chase] =
+        ["spin", "pointer-chase"].map(|name| Profile::named(name).expect("a built-in profile"));
+    for preset in Preset::all() {
+        let options = Options { warmup_uops: 2000, measure_uops: 10_000, ..Options::default() };
+        let input = |thread: usize| [&spin, &chase][thread].input(&preset, 1, 0);
+        let slowdown = compare(&preset, 2, &input, &options).expect("the run ends").slowdown(0);
+        assert!(slowdown < 3.0, "{}: {slowdown}", preset.name);
+    }
+}
