@@ -71,12 +71,8 @@ impl Core<'_> {
             });
             if plain > 0 {
                 (fetched, limit) = (fetched + plain, wanted);
-                if trace_line.is_some() {
-                    state.trace.0 += plain;
-                    if plain == most {
-                        state.trace = (0, 0);
-                        break;
-                    }
+                if trace_line.is_some_and(|line| state.extend_trace_plain(plain, line)) {
+                    break;
                 }
                 continue;
             }
@@ -116,8 +112,7 @@ impl Core<'_> {
                 }
                 Flow::Stop => {
                     // What follows is another path, and its line begins there.
-                    self.threads[thread].trace = (0, 0);
-                    self.threads[thread].trace_turn = false;
+                    self.threads[thread].begin_trace();
                     break;
                 }
             }

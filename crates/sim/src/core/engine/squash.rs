@@ -17,7 +17,7 @@ impl Core<'_> {
             self.squash(thread);
             let state = &mut self.threads[thread];
             state.mispredicted = NEVER;
-            (state.trace, state.trace_turn) = ((0, 0), false);
+            state.begin_trace();
             // Fetched then, renamed one cycle later, issued two cycles later.
             let refill = u64::from(self.preset.front_end.mispredict_cycles).saturating_sub(2);
             state.fetch_at = self.cycle + refill;

@@ -349,6 +349,21 @@ impl<'stream> Thread<'stream> {
         ends
     }
 
+    /// The same for so many that are no branches; they fit.
+    #[inline(always)]
+    pub(super) fn extend_trace_plain(&mut self, plain: u8, line: (u8, u8)) -> bool {
+        self.trace.0 += plain;
+        let ends = self.trace.0 == line.0;
+        if ends {
+            self.trace = (0, 0);
+        }
+        ends
+    }
+
+    pub(super) fn begin_trace(&mut self) {
+        (self.trace, self.trace_turn) = ((0, 0), false);
+    }
+
     #[inline(never)]
     fn advance_spin(&mut self) {
         match &mut self.spin {
