@@ -170,7 +170,7 @@ fn screen(
 ) -> (String, bool) {
     let line = format!("cd '{}' && exec '{CORETWIN}' {typed}", folder.display());
     let args = ["-c".to_owned(), line];
-    let mut session = Session::start("/bin/sh", &args, 60, columns, environment);
+    let mut session = Session::start("/bin/sh", &args, 100, columns, environment);
     session.end();
     let rows = session.until("its screen", |_| true);
     let rows: Vec<&str> = rows.lines().map(str::trim_end).collect();

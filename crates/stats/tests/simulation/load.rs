@@ -362,7 +362,7 @@ fn rates_that_all_keep_the_objective_or_none_give_a_bound_and_no_number() {
     let found = of_arm(&summary, "on");
     assert_eq!((found.ratio, found.low, found.high), (None, None, None));
     assert_eq!(found.verdict, Some(Verdict::Inconclusive));
-    assert!(summary.sentences[0].contains("at least 2200 requests"), "{}", summary.sentences[0]);
+    assert!(summary.sentences[0].contains("at least 2,200 requests"), "{}", summary.sentences[0]);
 }
 
 #[test]
