@@ -5,6 +5,7 @@ mod boots;
 mod clock;
 mod compare;
 mod cputime;
+mod recording;
 pub(crate) mod sched;
 mod sched_study;
 mod service;

@@ -1,6 +1,8 @@
 //! Every suite: a file, and a line here.
 
-use super::{Suite, account, boots, clock, compare, cputime, sched, sched_study, service, smt};
+use super::{
+    Suite, account, boots, clock, compare, cputime, recording, sched, sched_study, service, smt,
+};
 use anyhow::{Result, bail};
 
 /// Every suite, in the order in which they run.
@@ -11,6 +13,7 @@ pub(crate) const SUITES: &[&Suite] = &[
     &compare::SUITE,
     &cputime::SUITE,
     &account::SUITE,
+    &recording::SUITE,
     &sched::SUITE,
     &sched_study::SUITE,
     &service::SUITE,
@@ -47,7 +50,7 @@ mod tests {
                 };
                 let machines = suite.wanted(&wanted);
                 let may_have_none = match suite.name {
-                    "clock" | "service" => fast,
+                    "clock" | "recording" | "service" => fast,
                     "compare" => true,
                     _ => false,
                 };

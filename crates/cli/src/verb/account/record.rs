@@ -34,8 +34,7 @@ pub(super) fn record(args: &Args, path: &Path) -> Result<u8> {
         out::news(&format!("{} ended in a torn block of {bytes} bytes: cut off", path.display()));
     }
     let every = args.every.unwrap_or(Duration::from_secs_f64(BLOCK_S));
-    let until = args.length.map(|length| Instant::now() + length);
-    let mut recorder = Recorder { root, args, every, until, stopped: &stopped, blocks: 0 };
+    let mut recorder = Recorder { root, args, every, until: None, stopped: &stopped, blocks: 0 };
     let mut told = false;
     while recorder.goes_on() {
         recorder.session(&mut file, |method| {
@@ -62,6 +61,7 @@ struct Recorder<'a> {
     root: Root,
     args: &'a Args,
     every: Duration,
+    /// Counted from when the first session begins: loading the eBPF program can take seconds.
     until: Option<Instant>,
     stopped: &'a Signalled,
     blocks: u64,
@@ -80,6 +80,9 @@ impl Recorder<'_> {
         let chosen = choice::start(&self.root, &siblings, self.args.basis.method, effort)?;
         let mut method = chosen.method;
         tell(method.as_ref());
+        if self.until.is_none() {
+            self.until = self.args.length.map(|length| Instant::now() + length);
+        }
         file.head(&RecordingHead {
             schema: SCHEMA,
             origin: topology.origin(),
