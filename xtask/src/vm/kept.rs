@@ -1,7 +1,7 @@
 //! Studies of what core-queue costs go on from boot to boot: the host keeps what each brought out, until the
-//! scheduler's program changes. And the page of what they say.
+//! scheduler's program changes. And the pages of what they say, and of what the article's schedulers count.
 
-use super::suites::sched::cost;
+use super::suites::sched::{bounds, cost};
 use anyhow::{Context, Result};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 /// What the scheduler is made of.
 const PROGRAM: &str = "crates/bpf/c";
 const PAGE: &str = "docs/evidence/core-queue-guest.md";
+const ARTICLE_PAGE: &str = "docs/evidence/article-schedulers.md";
 
 /// Where studies of this program are kept.
 pub(super) struct Kept(PathBuf);
@@ -31,8 +32,9 @@ impl Kept {
     }
 
     fn path(&self, release: &str, boot: &str, what: &str) -> Option<PathBuf> {
-        let is_row = cost::rows().any(|(name, _)| name == boot);
-        is_row.then(|| self.0.join(format!("{release}-{boot}.{what}")))
+        let is_kept = cost::rows().any(|(name, _)| name == boot)
+            || bounds::heads().any(|(name, _)| name == boot);
+        is_kept.then(|| self.0.join(format!("{release}-{boot}.{what}")))
     }
 
     /// What a boot of this name brought out last: an archive for the next.
@@ -41,8 +43,15 @@ impl Kept {
     }
 
     /// Keeps what a boot brought out, and what it told.
-    pub(super) fn keep(&self, release: &str, boot: &str, archive: &[u8], told: &str) -> Result<()> {
-        for (what, content) in [("archive", archive), ("told", told.as_bytes())] {
+    pub(super) fn keep(
+        &self,
+        release: &str,
+        boot: &str,
+        archive: Option<&[u8]>,
+        told: &str,
+    ) -> Result<()> {
+        let archive = archive.map(|archive| ("archive", archive));
+        for (what, content) in archive.into_iter().chain([("told", told.as_bytes())]) {
             let Some(path) = self.path(release, boot, what) else { return Ok(()) };
             let writing = || format!("writing {}", path.display());
             let new = path.with_extension("new");
@@ -52,16 +61,24 @@ impl Kept {
         Ok(())
     }
 
-    /// Writes the page of all rows that were measured under a kernel.
-    pub(super) fn write_page(&self, root: &Path, release: &str) -> Result<()> {
-        let rows: String = cost::rows()
-            .filter_map(|(boot, about)| {
-                let told = fs::read_to_string(self.path(release, boot, "told")?).ok()?;
-                Some(format!("| `{boot}` | {about} | {told} |\n"))
-            })
+    /// Writes the pages of all that was measured under a kernel; none without rows.
+    pub(super) fn write_pages(&self, root: &Path, release: &str) -> Result<()> {
+        let told = |boot| fs::read_to_string(self.path(release, boot, "told")?).ok();
+        let cost = cost::rows()
+            .filter_map(|(boot, about)| Some(format!("| `{boot}` | {about} | {} |\n", told(boot)?)))
             .collect();
-        let path = root.join(PAGE);
-        let page = cost::PAGE.replace("RELEASE", release) + &rows;
-        fs::write(&path, page).with_context(|| format!("writing {}", path.display()))
+        let bounds = bounds::heads()
+            .filter_map(|(boot, head)| Some(head + &told(boot).filter(|it| it.starts_with('|'))?))
+            .collect();
+        for (page, head, rows) in
+            [(PAGE, cost::PAGE, cost), (ARTICLE_PAGE, bounds::PAGE, bounds)] as [(_, _, String); 2]
+        {
+            if !rows.is_empty() {
+                let path = root.join(page);
+                fs::write(&path, head.replace("RELEASE", release) + &rows)
+                    .with_context(|| format!("writing {}", path.display()))?;
+            }
+        }
+        Ok(())
     }
 }

@@ -94,8 +94,9 @@ fn run_job(job: &Job, seed: u64, archive: &[u8], folder: &Path, kept: &Kept) -> 
                 Ok(())
             }
         });
-        if let Some(brought) = brought.last() {
-            kept.keep(release, boot.name, brought, &told)?;
+        // An archive for the next boot, or rows of a page.
+        if !brought.is_empty() || told.starts_with('|') {
+            kept.keep(release, boot.name, brought.last().map(Vec::as_slice), &told)?;
         }
         let seconds = started.elapsed().as_secs_f64();
         match outcome {

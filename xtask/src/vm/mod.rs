@@ -41,8 +41,9 @@ cargo xtask vm [SUITE...] [--kernel VERSION]... [--boot NAME]... [--fast] [--see
   --fast            only what belongs to every change's test
   --seed N          of every random choice; drawn and told if not given
   --keep            leaves consoles, archives and what was brought out in the target folder
-  --page            writes what core-queue costs (boots cost...) to docs/evidence/core-queue-guest.md; such a
-                    boot goes on with the study of the one before
+  --page            writes what core-queue costs (boots cost...) to docs/evidence/core-queue-guest.md, where a
+                    boot goes on with the study of the one before; and what the article's schedulers count
+                    (boots bounds...) to docs/evidence/article-schedulers.md
   --list            says which suites there are, and which kernels are at hand
 ";
 
@@ -81,7 +82,8 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
         [] => vec![Wish::Before515, Wish::Before62, Wish::Newest],
         series => series.iter().map(|series| Wish::parse(series)).collect(),
     };
-    let Some(kernels) = kernels(&folder.join("kernels"), &wishes)? else {
+    let must = !options.kernels.is_empty();
+    let Some(kernels) = kernels(&folder.join("kernels"), &wishes, must)? else {
         return Ok(skipped("there is no kernel to boot"));
     };
     let building = Instant::now();
@@ -99,7 +101,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
     let kept = Kept::open(root, &folder.join("kept"))?;
     let tally = lanes::run(&options.suites, &wanted, &archive, &scratch, &kept)?;
     if options.page {
-        wanted.kernels.iter().try_for_each(|kernel| kept.write_page(root, &kernel.release))?;
+        wanted.kernels.iter().try_for_each(|kernel| kept.write_pages(root, &kernel.release))?;
     }
     if options.keep {
         crate::print(&format!("vm: kept {}\n", scratch.display()));
@@ -167,8 +169,9 @@ fn lock(folder: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// The kernels that are available, each printed; empty if there is nothing to boot.
-fn kernels(folder: &Path, wishes: &[Wish]) -> Result<Option<Vec<Kernel>>> {
+/// The kernels that are available, each printed; `None` if there is nothing to boot. One that was named must be had:
+/// a long check of it would pass without.
+fn kernels(folder: &Path, wishes: &[Wish], must: bool) -> Result<Option<Vec<Kernel>>> {
     fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
     let mut kernels: Vec<Kernel> = Vec::new();
     for (wish, got) in wishes.iter().zip(kernel::get(folder, wishes)) {
@@ -179,6 +182,7 @@ fn kernels(folder: &Path, wishes: &[Wish]) -> Result<Option<Vec<Kernel>>> {
                 crate::print(&format!("vm: {wish} is {}, {megabytes:.1} MB\n", kernel.release));
                 kernels.push(kernel);
             }
+            Err(error) if must => return Err(error.context(wish.to_string())),
             Err(error) => crate::print(&format!("vm: left out: {wish}: {error:#}\n")),
         }
     }

@@ -3,39 +3,46 @@
 use super::behaviours::{counter, scenario_under};
 use super::cost;
 use super::load::{self, Load, soon};
+use super::rough::{self, Rough};
 use crate::vm::guest::{Guest, mount_one, output, read};
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// Boots: a policy each.
 pub(super) const LINUX_2_4_19: &str = "linux24";
 pub(super) const LINUX_2_5_32: &str = "linux25";
 pub(super) const LINUX_2_5_32_A9: &str = "linux25a9";
-pub(super) const CROWDS: &str = "crowds";
 pub(super) const TABLE_7: &str = "table7";
-/// What a machine does to each, by boot.
-pub(super) const ROUGH: &[(&str, &str)] =
-    &[("rough24", POLICY_2_4_19), ("rough25", POLICY_2_5_32), ("rough25a9", POLICY_2_5_32_A9)];
+/// What a machine does to each, and loads and unloads, by boot.
+pub(super) const ROUGH: &[(&str, &str, Rough)] = &[
+    (
+        "rough24",
+        "reloads24",
+        rough::article(POLICY_2_4_19, &["woke_idle_core", "woke_longest_idle"]),
+    ),
+    ("rough25", "reloads25", rough::article(POLICY_2_5_32, &["pulled_idle"])),
+    (
+        "rough25a9",
+        "reloads25a9",
+        rough::article(POLICY_2_5_32_A9, &["pulled_idle", "active_moved"]),
+    ),
+];
 
-const POLICY_2_4_19: &str = "linux-2.4.19";
-const POLICY_2_5_32: &str = "linux-2.5.32";
-const POLICY_2_5_32_A9: &str = "linux-2.5.32-a9";
-/// Numbers of tasks for which the cost of a switch is counted; and with one for which slices of all take 15 s.
-const SMALL_CROWDS: &[usize] = &[10, 100];
-const LARGE_CROWDS: &[usize] = &[10, 100, 1000];
+pub(super) const POLICY_2_4_19: &str = "linux-2.4.19";
+pub(super) const POLICY_2_5_32: &str = "linux-2.5.32";
+pub(super) const POLICY_2_5_32_A9: &str = "linux-2.5.32-a9";
+/// Numbers of tasks for which the cost of a switch is counted.
+const CROWDS: [usize; 2] = [10, 100];
 /// The first of an array and the task that ran, of those of a core some that run on the sibling.
 const LOOKED_MAX: f64 = 4.0;
 /// In which switches of a crowd are counted.
-const COUNTED: Duration = Duration::from_secs(3);
+pub(super) const COUNTED: Duration = Duration::from_secs(3);
 const STACK_BYTES: usize = 64 << 10;
-/// Loads and unloads under load.
-const RELOADS: u32 = 50;
-/// Short processes in a storm.
-const STORM: &str = "i=0; while [ $i -lt 40 ]; do /bin/true & /bin/true; i=$((i+1)); done; wait";
 
 /// The behaviours of linux-2.4.19, and its cost.
 pub(super) fn linux_2_4_19(guest: &mut Guest) -> Result<()> {
@@ -64,7 +71,7 @@ pub(super) fn linux_2_4_19(guest: &mut Guest) -> Result<()> {
         ensure!(ticks / renewals >= 12, "{ticks} ticks, {renewals} renewals");
         Ok(format!("{ticks} ticks, {renewals} renewals"))
     })?;
-    crowds(guest, POLICY_2_4_19, SMALL_CROWDS)?;
+    crowds(guest, POLICY_2_4_19)?;
     guest.check("linux-2.4.19 goes in good order", load::stop)?;
     guest.check_told("a study of on@kernel and on@linux-2.4.19", || study(POLICY_2_4_19))?;
     Ok(())
@@ -130,30 +137,20 @@ fn slices_and_crowds(guest: &mut Guest, policy: &'static str) -> Result<()> {
         ensure!((100..=200).contains(&slice), "{ticks} ticks, {late} late, {expired} expired");
         Ok(format!("{ticks} ticks, {late} late, {expired} expired, {swapped} swapped"))
     })?;
-    crowds(guest, policy, SMALL_CROWDS)?;
+    crowds(guest, policy)?;
     guest.check(&format!("{policy} goes in good order"), load::stop)?;
     Ok(())
 }
 
-/// The cost of switches, up to a crowd that takes long.
-pub(super) fn large_crowds(guest: &mut Guest) -> Result<()> {
-    for policy in [POLICY_2_4_19, POLICY_2_5_32, POLICY_2_5_32_A9] {
-        load::start_policy(policy, &[])?;
-        crowds(guest, policy, LARGE_CROWDS)?;
-        load::stop()?;
-    }
-    Ok(())
-}
-
 /// Tasks looked at for a switch: of 2.4.19 all that could run, of 2.5.32 the first.
-fn crowds(guest: &mut Guest, policy: &str, crowds: &[usize]) -> Result<()> {
+fn crowds(guest: &mut Guest, policy: &str) -> Result<()> {
     let is_list = policy == POLICY_2_4_19;
     let grow = if is_list { "grow" } else { "do not grow" };
     guest.check_told(&format!("{policy}: tasks looked at a switch {grow} with tasks"), || {
         let mut told = Vec::new();
-        for crowd in crowds {
-            let looked = looked(*crowd)?;
-            let fits = if is_list { looked > *crowd as f64 / 2.0 } else { looked < LOOKED_MAX };
+        for crowd in CROWDS {
+            let looked = looked(crowd)?;
+            let fits = if is_list { looked > crowd as f64 / 2.0 } else { looked < LOOKED_MAX };
             ensure!(fits, "{looked:.1} looked at of {crowd}");
             told.push(format!("{looked:.1} of {crowd}"));
         }
@@ -183,7 +180,7 @@ fn study(policy: &str) -> Result<String> {
 }
 
 /// The patch without each of its five parts, and without all.
-fn switches(guest: &mut Guest) -> Result<()> {
+pub(super) fn switches(guest: &mut Guest) -> Result<()> {
     guest.check_told("each switch off, and all", || {
         let switches = ["active=off", "affinity=off", "passive=off", "pickup=off", "wakeup=off"];
         let mut told = Vec::new();
@@ -192,53 +189,6 @@ fn switches(guest: &mut Guest) -> Result<()> {
             told.push(at_least(&record, &[("picked", 1)])?);
         }
         Ok(told.join("; "))
-    })?;
-    Ok(())
-}
-
-/// What a machine does to a scheduler.
-pub(super) fn rough(guest: &mut Guest, policy: &'static str) -> Result<()> {
-    let cpus = guest.topology.cpus();
-    if policy == POLICY_2_5_32_A9 {
-        switches(guest)?;
-    }
-    guest.check(
-        &format!("{policy}: CPUs go and come while busy, asked for by pinned tasks"),
-        || {
-            load::start_policy(policy, &[])?;
-            let mut load = Load::hogs(cpus as usize)?;
-            (0..cpus).try_for_each(|cpu| load.add_pinned(cpu, 0))?;
-            for online in [false, true] {
-                for cpu in 1..cpus {
-                    load::switch_cpu(cpu, online)?;
-                    load::is_ours()?;
-                }
-            }
-            for on in [false, true, false, true] {
-                load::switch_smt(on)?;
-            }
-            load::is_ours()
-        },
-    )?;
-    guest.check_told(&format!("{policy}: a storm of short tasks; all pinned ones run"), || {
-        let mut load = Load::hogs(cpus as usize)?;
-        load.add_pinned(0, 0)?;
-        load.add_pinned(cpus - 1, 10)?;
-        let ended = output("sh", &["-c", STORM])?;
-        ensure!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
-        soon("CPU time for every hog", || Ok(load.used_ticks()?.iter().all(|used| *used > 0)))?;
-        load::is_ours()?;
-        Ok(format!("{:?} ticks", load.used_ticks()?))
-    })?;
-    guest.check(&format!("{policy}: {RELOADS} loads and unloads while busy"), || {
-        load::stop()?;
-        // Beside hogs the kernel's look at the code takes minutes.
-        let _load = Load::sleepers(cpus as usize)?;
-        for _ in 0..RELOADS {
-            load::start_policy(policy, &[])?;
-            load::stop()?;
-        }
-        Ok(())
     })?;
     Ok(())
 }
@@ -274,33 +224,61 @@ fn counted<const N: usize>(names: [&str; N]) -> Result<[u64; N]> {
 
 /// Tasks looked at for each switch while so many compute.
 fn looked(crowd: usize) -> Result<f64> {
-    let goes_on = Arc::new(AtomicBool::new(true));
+    let [looked, switches] = Crowd::of(crowd, None)?.during(|| {
+        // The record is written each second.
+        thread::sleep(Duration::from_secs(2));
+        counted(["looked", "switches"])
+    })?;
+    ensure!(switches > 0, "no switch among {looked} looks");
+    Ok(looked as f64 / switches as f64)
+}
+
+/// Threads that compute.
+pub(super) struct Crowd {
+    goes_on: Arc<AtomicBool>,
     // Who makes tasks gives them its slice, and would wait for those that compute already.
-    let gate = Arc::new(RwLock::new(()));
-    let closed = gate.write();
-    let tasks: Vec<_> = (0..crowd)
-        .map(|_| {
-            let (goes_on, gate) = (Arc::clone(&goes_on), Arc::clone(&gate));
+    gate: Arc<RwLock<()>>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Crowd {
+    /// So many, on one CPU or on all; `during` begins.
+    pub(super) fn of(count: usize, cpu: Option<u32>) -> Result<Self> {
+        let mut crowd = Self { goes_on: Arc::default(), gate: Arc::default(), tasks: Vec::new() };
+        crowd.goes_on.store(true, Ordering::Relaxed);
+        let gate = Arc::clone(&crowd.gate);
+        let closed = gate.write();
+        let everywhere = sched_getaffinity(None).context("the CPUs of this task")?;
+        if let Some(cpu) = cpu {
+            let mut only = CpuSet::new();
+            only.set(cpu as usize);
+            sched_setaffinity(None, &only).context("binding to a CPU")?;
+        }
+        for _ in 0..count {
+            let (goes_on, gate) = (Arc::clone(&crowd.goes_on), Arc::clone(&crowd.gate));
             let spin = move || {
                 drop(gate.read());
                 while goes_on.load(Ordering::Relaxed) {
                     std::hint::spin_loop();
                 }
             };
-            thread::Builder::new().stack_size(STACK_BYTES).spawn(spin)
-        })
-        .collect();
-    drop(closed);
-    // The record is written each second.
-    thread::sleep(Duration::from_secs(2));
-    let counted = counted(["looked", "switches"]);
-    goes_on.store(false, Ordering::Relaxed);
-    for task in tasks {
-        ensure!(task?.join().is_ok(), "a task of a crowd is gone");
+            let task = thread::Builder::new().stack_size(STACK_BYTES).spawn(spin);
+            crowd.tasks.push(task.with_context(|| format!("task {}", crowd.tasks.len()))?);
+        }
+        sched_setaffinity(None, &everywhere).context("unbinding from a CPU")?;
+        drop(closed);
+        Ok(crowd)
     }
-    let [looked, switches] = counted?;
-    ensure!(switches > 0, "no switch among {looked} looks");
-    Ok(looked as f64 / switches as f64)
+
+    /// Does something while they compute, and ends them.
+    pub(super) fn during<T>(self, something: impl FnOnce() -> Result<T>) -> Result<T> {
+        let done = something();
+        self.goes_on.store(false, Ordering::Relaxed);
+        for task in self.tasks {
+            ensure!(task.join().is_ok(), "a task of a crowd is gone");
+        }
+        done
+    }
 }
 
 /// The study of the article's last table, end to end, and what its report says.

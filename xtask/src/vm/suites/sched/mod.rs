@@ -6,6 +6,7 @@
 
 mod article;
 mod behaviours;
+pub(crate) mod bounds;
 mod conformance;
 pub(crate) mod cost;
 mod floors;
@@ -62,7 +63,6 @@ fn machines(wanted: &Wanted) -> Vec<Machine> {
                     (article::LINUX_2_4_19, TWO_CORES),
                     (article::LINUX_2_5_32, TWO_CORES),
                     (article::LINUX_2_5_32_A9, TWO_CORES),
-                    (article::CROWDS, TWO_CORES),
                     (article::TABLE_7, TWO_CORES),
                     ("rough", FOUR_THREADS),
                     ("rough", TWO_PACKAGES),
@@ -71,7 +71,10 @@ fn machines(wanted: &Wanted) -> Vec<Machine> {
         if may_have(&kernel.release) && !wanted.fast {
             let same = conformance::ARTICLE.iter().map(|(name, _)| *name);
             boots.extend(same.flat_map(|name| [(name, TWO_CORES), (name, ONE_CORE)]));
-            boots.extend(article::ROUGH.iter().map(|(name, _)| (*name, TWO_CORES)));
+            boots.extend(bounds::BOUNDS.iter().map(|it| (it.boot, TWO_CORES)));
+            for (rough, reloads, _) in article::ROUGH {
+                boots.extend([(*rough, TWO_CORES), (*rough, TWO_PACKAGES), (*reloads, TWO_CORES)]);
+            }
             boots.extend(cost::ROWS.iter().map(|row| (row.boot, TWO_CORES)));
         }
         machines.extend(boots.iter().map(|&(name, topology)| Machine {
@@ -99,27 +102,36 @@ fn guest(guest: &mut Guest) -> Result<()> {
     match guest.boot.as_str() {
         "fast" => {
             behaviours::run_one(guest)?;
-            rough::run_quick(guest)
+            rough::run_quick(guest, &rough::CORE_QUEUE)
         }
         article::LINUX_2_4_19 => article::linux_2_4_19(guest),
         article::LINUX_2_5_32 => article::linux_2_5_32(guest),
         article::LINUX_2_5_32_A9 => article::linux_2_5_32_a9(guest),
-        article::CROWDS => article::large_crowds(guest),
         article::TABLE_7 => article::table_7(guest),
         "behaviours" => behaviours::run(guest),
         "floors" => floors::run(guest),
         "scenarios" => conformance::run(guest, &conformance::CORE_QUEUE),
         "rough" => {
-            rough::run_quick(guest)?;
-            rough::run(guest)
+            rough::run_quick(guest, &rough::CORE_QUEUE)?;
+            rough::run(guest, &rough::CORE_QUEUE)
         }
-        "reloads" => rough::run_reloads(guest),
+        "reloads" => rough::run_reloads(guest, rough::CORE_QUEUE.policy),
         WITHOUT => without::run(guest),
         other => {
-            let rough = article::ROUGH.iter().find(|(boot, _)| *boot == other);
+            if let Some((.., rough)) = article::ROUGH.iter().find(|(boot, ..)| *boot == other) {
+                if rough.policy == article::POLICY_2_5_32_A9 {
+                    article::switches(guest)?;
+                }
+                rough::run_quick(guest, rough)?;
+                return rough::run(guest, rough);
+            }
+            if let Some(bounds) = bounds::BOUNDS.iter().find(|it| it.boot == other) {
+                return bounds::run(guest, bounds);
+            }
+            let reloads = article::ROUGH.iter().find(|(_, boot, _)| *boot == other);
             let same = conformance::ARTICLE.iter().find(|(boot, _)| *boot == other);
-            match (rough, same, cost::ROWS.iter().find(|row| row.boot == other)) {
-                (Some((_, policy)), ..) => article::rough(guest, policy),
+            match (reloads, same, cost::ROWS.iter().find(|row| row.boot == other)) {
+                (Some((.., rough)), ..) => rough::run_reloads(guest, rough.policy),
                 (_, Some((_, held)), _) => conformance::run(guest, held),
                 (.., Some(row)) => cost::run(guest, row),
                 _ => bail!("there is no boot '{other}'"),
