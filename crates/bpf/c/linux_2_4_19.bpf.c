@@ -64,6 +64,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define SLICE_NS 1000000000ull
 /* Tasks that a CPU looks at in one walk. */
 #define LOOKED_MAX 8192
+#define ITERATE_BACKWARDS (1ull << 16) /* SCX_DSQ_ITER_REV */
 /* Walks of one switch: the best was lost to another CPU, or slices were renewed. */
 #define WALKS_MAX 4
 /* A task that waited so long goes next: the kernel's watchdog ends a scheduler after 30 s. */
@@ -108,6 +109,8 @@ struct cpu {
 	u8 online;
 	/* Programs of ours that the one that runs is called by. */
 	u8 nested;
+	/* Its next walk begins at the end of the list. */
+	u8 backwards;
 } __attribute__((aligned(64)));
 
 #include "live.h"
@@ -115,6 +118,8 @@ struct cpu {
 /* Renewals so far, and the ends of the list. */
 static u64 epoch;
 static u64 head = 1ull << 62, tail = (1ull << 62) + 1;
+/* Some tasks wait too long: until none does each runs for one tick of today's kernel, for whole slices take too long. */
+static bool hurry;
 
 static always_inline s64 nice_of(struct task_struct *p)
 {
@@ -284,7 +289,7 @@ static enum walked walk(u32 cpu, struct task_struct *previous)
 		position = task->position;
 		how = GOES_ON;
 	}
-	bpf_iter_scx_dsq_new(&it, LIST, 0);
+	bpf_iter_scx_dsq_new(&it, LIST, here->backwards ? ITERATE_BACKWARDS : 0);
 	while ((p = bpf_iter_scx_dsq_next(&it))) {
 		s64 good;
 
@@ -307,6 +312,9 @@ static enum walked walk(u32 cpu, struct task_struct *previous)
 		if (good == NEXT)
 			break;
 	}
+	/* Tasks beyond the bound are seen from the other end, or they would wait for ever. */
+	here->backwards = here->looked > LOOKED_MAX && !here->backwards;
+	WRITE_ONCE(hurry, most == NEXT);
 	if (how != NOBODY && !most)
 		how = ALL_SPENT;
 	else if (how == TOOK && best && !move_from(&it, best, DSQ_LOCAL))
@@ -427,6 +435,8 @@ void on_tick(u64 *context)
 	struct task *task = task_of(p);
 	u64 tick = now_ns() / TICK_NS;
 
+	if (READ_ONCE(hurry))
+		set_slice(p, 0);
 	if (!task || tick == here->tick)
 		return;
 	here->tick = tick;
@@ -434,7 +444,8 @@ void on_tick(u64 *context)
 	renew(p, task);
 	task->counter = ticked(task->counter);
 	count(p, TICKS);
-	set_slice(p, task->counter ? SLICE_NS : 0);
+	if (!task->counter)
+		set_slice(p, 0);
 	show(here, p, task);
 }
 

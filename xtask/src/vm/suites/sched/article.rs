@@ -204,13 +204,15 @@ fn at_least(record: &Value, names: &[(&str, u64)]) -> Result<String> {
     Ok(told.join(", "))
 }
 
+/// The loaded scheduler's record, in which [`counter`] finds what it counts.
+pub(super) fn counters() -> Result<Value> {
+    let record: Value = serde_json::from_str(&read("/run/coretwin/sched.json")?)?;
+    Ok(json!({ "loaded": record }))
+}
+
 /// What the loaded scheduler counts of these in a while. It is read from its record: a child that asks would get
 /// half of this task's slice.
 fn counted<const N: usize>(names: [&str; N]) -> Result<[u64; N]> {
-    let counters = || -> Result<Value> {
-        let record: Value = serde_json::from_str(&read("/run/coretwin/sched.json")?)?;
-        Ok(json!({ "loaded": record }))
-    };
     soon("counters in its record", || Ok(counter(&counters()?, names[0]).is_ok()))?;
     let before = counters()?;
     thread::sleep(COUNTED);

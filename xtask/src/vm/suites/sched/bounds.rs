@@ -3,10 +3,11 @@
 
 use super::article::{self, COUNTED, Crowd};
 use super::behaviours::counter;
-use super::load::{self, Load};
+use super::load;
 use super::rough::STORM;
 use crate::vm::guest::{Guest, mount_one, output};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Error, Result, ensure};
+use serde_json::Value;
 use std::thread;
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ pub(super) struct Bounds {
     /// What it looks at grows with the tasks that could run.
     is_list: bool,
     /// Tasks that are more than any of its bounds, and whether all are bound to one CPU: else its choice is the first.
-    beyond: (usize, Option<u32>),
+    beyond: (usize, bool),
     /// Counters of its bounds.
     counters: &'static [&'static str],
 }
@@ -27,21 +28,21 @@ pub(super) const BOUNDS: &[Bounds] = &[
         boot: "bounds24",
         policy: article::POLICY_2_4_19,
         is_list: true,
-        beyond: (9000, None),
+        beyond: (9000, false),
         counters: &["looks_cut", "lost", "taken_unseen", "overdue", "past_queues"],
     },
     Bounds {
         boot: "bounds25",
         policy: article::POLICY_2_5_32,
         is_list: false,
-        beyond: (4500, Some(0)),
+        beyond: (4500, true),
         counters: COUNTERS_2_5_32,
     },
     Bounds {
         boot: "bounds25a9",
         policy: article::POLICY_2_5_32_A9,
         is_list: false,
-        beyond: (4500, Some(0)),
+        beyond: (4500, true),
         counters: COUNTERS_2_5_32,
     },
 ];
@@ -61,12 +62,16 @@ pub(in crate::vm) const PAGE: &str = "\
 # The article's live schedulers: what they look at, and what their bounds do
 
 Written by `cargo xtask vm sched --boot bounds24 --boot bounds25 --boot bounds25a9 --page`. Linux RELEASE, 2 cores with
-2 siblings each, emulated, time by instructions. Each load has the scheduler to itself; what is counted is from the
-loading on. *Looked* is tasks looked at for a switch, *most* in one walk. The other columns are [counters](../reference/scheduler.md)
+2 siblings each, emulated, time by instructions. Each load has a loading of the scheduler. Tasks that compute are counted
+for 3 s, 1,000 and 9,000 for 20 s, when all are there. *Looked* is tasks looked at for a switch, *most* in one walk. The other columns are [counters](../reference/scheduler.md)
 of what the originals do not do; [a table](../method/article-schedulers.md) says what for.
 ";
 /// So long that tasks of a crowd wait 15 s.
 const LONG: Duration = Duration::from_secs(20);
+/// The record is written each second.
+const RECORDED: Duration = Duration::from_secs(2);
+/// Bound of a walk of the list.
+const LOOKED_BOUND: usize = 8192;
 /// The first of an array and the task that ran, of those of a core some that run on the sibling.
 const LOOKED_MAX: f64 = 4.0;
 const CHAT: &[&str] = &["run", "chat:rooms=10,messages=4"];
@@ -87,40 +92,27 @@ pub(super) fn run(guest: &mut Guest, bounds: &Bounds) -> Result<()> {
     output("busybox", &["ip", "link", "set", "lo", "up"])?;
     // An eighth of the memory may be threads, else.
     std::fs::write("/proc/sys/kernel/threads-max", "20000").context("threads")?;
-    let cpus = guest.topology.cpus() as usize;
-    let mut rows = Vec::new();
-    for crowd in [10, 100, 1000] {
-        guest.check_told(&format!("{crowd} that compute: tasks looked at a switch"), || {
-            let time = if crowd == 1000 { LONG } else { COUNTED };
-            let (row, looked) = counted(bounds, &format!("{crowd} that compute"), || {
-                Crowd::of(crowd, None)?.during(|| wait(time))
-            })?;
-            let least = if bounds.is_list { crowd as f64 / 2.0 } else { 0.0 };
-            let most = if bounds.is_list { f64::INFINITY } else { LOOKED_MAX };
-            ensure!((least..most).contains(&looked), "{looked:.1} looked at of {crowd}: {row}");
-            rows.push(row.clone());
-            Ok(row)
-        })?;
-    }
-    let (beyond, cpu) = bounds.beyond;
-    let bound = |tasks: usize| format!("{tasks} that compute on one CPU");
-    let beyond_name = if cpu.is_some() { bound(beyond) } else { format!("{beyond} that compute") };
-    let loads: [(String, Box<dyn FnOnce() -> Result<()>>); 5] = [
-        (
-            "two more than CPUs that compute".into(),
-            Box::new(|| {
-                let _load = Load::hogs(cpus + 2)?;
-                wait(COUNTED)
-            }),
-        ),
-        ("chat, 10 rooms: 800 tasks".into(), Box::new(|| succeeds("coretwin", CHAT))),
-        ("a storm of short processes".into(), Box::new(|| succeeds("sh", &["-c", STORM]))),
-        (bound(1200), Box::new(|| Crowd::of(1200, Some(0))?.during(|| wait(COUNTED)))),
-        (beyond_name, Box::new(|| Crowd::of(beyond, cpu)?.during(|| wait(LONG)))),
+    let crowd = |tasks, time| Load::Crowd { tasks, cpu: None, time };
+    let on_one = |tasks, time| Load::Crowd { tasks, cpu: Some(0), time };
+    let (beyond, is_bound) = bounds.beyond;
+    let loads = [
+        crowd(10, COUNTED),
+        crowd(100, COUNTED),
+        crowd(1000, LONG),
+        Load::Program("chat, 10 rooms: 800 tasks", "coretwin", CHAT),
+        Load::Program("a storm of short processes", "sh", &["-c", STORM]),
+        on_one(1200, COUNTED),
+        if is_bound { on_one(beyond, COUNTED) } else { crowd(beyond, LONG) },
     ];
-    for (name, load) in loads {
-        guest.check_told(&name, || {
-            let (row, _) = counted(bounds, &name, load)?;
+    let mut rows = Vec::new();
+    for load in loads {
+        guest.check_told(&load.name(), || {
+            let (row, looked) = counted(bounds, &load)?;
+            if let Load::Crowd { tasks, cpu: None, .. } = load {
+                let least = if bounds.is_list { tasks.min(LOOKED_BOUND) as f64 / 2.0 } else { 0.0 };
+                let most = if bounds.is_list { f64::INFINITY } else { LOOKED_MAX };
+                ensure!((least..most).contains(&looked), "{looked:.1} looked at of {tasks}: {row}");
+            }
             rows.push(row.clone());
             Ok(row)
         })?;
@@ -129,35 +121,58 @@ pub(super) fn run(guest: &mut Guest, bounds: &Bounds) -> Result<()> {
     Ok(())
 }
 
-fn wait(time: Duration) -> Result<()> {
-    thread::sleep(time);
-    Ok(())
+/// What the scheduler has to do.
+enum Load {
+    /// Tasks that compute, on one CPU or on all.
+    Crowd { tasks: usize, cpu: Option<u32>, time: Duration },
+    /// A program that ends, with its name on the page.
+    Program(&'static str, &'static str, &'static [&'static str]),
 }
 
-fn succeeds(program: &str, arguments: &[&str]) -> Result<()> {
-    let ended = output(program, arguments)?;
-    ensure!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
-    Ok(())
+impl Load {
+    fn name(&self) -> String {
+        match self {
+            Self::Crowd { tasks, cpu: None, .. } => format!("{tasks} that compute"),
+            Self::Crowd { tasks, .. } => format!("{tasks} that compute, bound to one CPU"),
+            Self::Program(name, ..) => (*name).to_owned(),
+        }
+    }
+
+    /// Counters before and after; of a crowd when all are there, and before the first has gone.
+    fn counters(&self) -> Result<[Value; 2]> {
+        match *self {
+            Self::Crowd { tasks, cpu, time } => Crowd::of(tasks, cpu)?.during(|| {
+                thread::sleep(RECORDED);
+                let before = article::counters()?;
+                thread::sleep(time);
+                Ok([before, article::counters()?])
+            }),
+            Self::Program(_, program, arguments) => {
+                let before = article::counters()?;
+                let ended = output(program, arguments)?;
+                ensure!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+                thread::sleep(RECORDED);
+                Ok([before, article::counters()?])
+            }
+        }
+    }
 }
 
 /// Loads it for one load; a row of what it counted, and tasks looked at a switch.
-fn counted(
-    bounds: &Bounds,
-    name: &str,
-    load: impl FnOnce() -> Result<()>,
-) -> Result<(String, f64)> {
+fn counted(bounds: &Bounds, load: &Load) -> Result<(String, f64)> {
     load::start_policy(bounds.policy, &[])?;
-    load()?;
-    // The record is written each second.
-    thread::sleep(Duration::from_secs(2));
-    let status = load::status()?;
+    load::soon("counters in its record", || Ok(article::counters().is_ok()))?;
+    let [before, after] = load.counters()?;
+    load::is_ours()?;
     load::stop()?;
-    let value = |name: &str| counter(&status, name);
-    let (switches, most) = (value("switches")?, value("looked_most")?);
+    let value = |name: &str| Ok::<_, Error>(counter(&after, name)? - counter(&before, name)?);
+    let switches = value("switches")?;
     let looked = value("looked")? as f64 / switches.max(1) as f64;
-    let longest_ms = value("waited_longest_ns")? / 1_000_000;
+    let most = counter(&after, "looked_most")?;
+    let longest_ms = counter(&after, "waited_longest_ns")? / 1_000_000;
     let counters = bounds.counters.iter().map(|name| Ok(value(name)?.to_string()));
     let counters = counters.collect::<Result<Vec<_>>>()?.join(" | ");
+    let name = load.name();
     let row =
         format!("| {name} | {switches} | {looked:.1} | {most} | {longest_ms} ms | {counters} |\n");
     Ok((row, looked))
