@@ -12,6 +12,7 @@ mod notices;
 mod package;
 mod python;
 mod random;
+mod reality;
 mod soak;
 mod stages;
 mod study;
@@ -36,6 +37,7 @@ cargo xtask CHORE
   facts             dependencies, licences, sizes of the programs, unsafe blocks
   python            DuckDB and pandas in target/python, for tests that read our datasets
   soak [MINUTES]    memory of top, account and the servers while they run, 10 minutes of real time
+  reality           counts switches and wake-ups of benchmarks on this kernel, beside the simulated ones
   study [ARGS]      builds, then studies chat on this machine             (make study)
   seeds             writes the seed corpora of the fuzz targets
   mutate [NAME...]  plants faults in a copy of the tree, each of which its test must catch
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Some("facts") => facts::run(&root()),
         Some("python") => python::run(&root()),
         Some("soak") => soak::run(&root(), rest),
+        Some("reality") => reality::run(&root(), rest),
         Some("study") => study::run(&root(), rest),
         Some("seeds") => fuzz::seeds(&root()),
         Some("mutate") => mutate::run(&root(), rest),

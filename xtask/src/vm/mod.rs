@@ -28,6 +28,7 @@ use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
+pub(crate) use suites::sched::cost;
 use suites::table::{self, SUITES};
 use suites::{Suite, Wanted};
 

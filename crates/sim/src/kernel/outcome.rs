@@ -18,6 +18,12 @@ pub struct Outcome {
     /// Equal hashes: the same thing happened.
     pub trace_hash: u64,
     pub switches: u64,
+    pub wake_ups: u64,
+    /// Switches from a task that could have gone on.
+    pub pre_emptions: u64,
+    /// Receives that began; and segments and acknowledgements of connections that have them.
+    pub receives: u64,
+    pub segments: u64,
     /// Times a task continued on another CPU, by distance; the first is always 0.
     pub migrations: [u64; Distance::ALL.len()],
     /// Waiting tasks that policies moved between queues.

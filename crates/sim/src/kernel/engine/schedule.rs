@@ -184,6 +184,7 @@ impl Engine<'_> {
         facts.ran_before_ns += now_ns - facts.started_ns;
         facts.stopped_ns = now_ns;
         facts.state = state;
+        self.results.so_far.pre_emptions += u64::from(state == TaskState::Runnable);
         if state == TaskState::Runnable && facts.mask == 0 {
             self.waste.wait(now_ns, 1);
         }
@@ -392,6 +393,7 @@ impl Engine<'_> {
     /// Wakes a task that waits, from the code of a task on a CPU, or of an interrupt there.
     pub(super) fn wake(&mut self, task: TaskId, here: CpuId, sync: bool) -> Run {
         self.charge(here, self.machine.costs.wake_ns);
+        self.results.so_far.wake_ups += 1;
         let wake = Wake { kind: WakeKind::Woken, sync, here };
         self.make_runnable(task, wake, None)
     }

@@ -134,6 +134,7 @@ impl Engine<'_> {
                 call_ns
             }
             Step::Send { bytes, .. } | Step::Receive { bytes, .. } => {
+                self.results.so_far.receives += u64::from(matches!(step, Step::Receive { .. }));
                 own.amount = own.numbers.draw(*bytes);
                 call_ns + costs.socket_ns + costs.copy_kib_ns.saturating_mul(own.amount) / 1024
             }
@@ -301,6 +302,7 @@ impl Engine<'_> {
         };
         // Kernels with dynamic ticks say so of every pipe and socket (since 2.6.30).
         let sync = sends && (socket.spec.sync || !self.ticks.while_idle);
+        self.results.so_far.segments += moved.half_ways;
         own.segments_ns += moved.half_ways * socket.spec.segment_ns / 2;
         own.amount -= moved.bytes;
         let next = match (own.amount, sends) {
