@@ -26,7 +26,11 @@ enum Operations {
 }
 
 const ROWS: &[Row] = &[
-    Row { name: "pipe", words: Ok("lmbench/pipe-latency:sample=0.2,samples=3"), operations: Operations::Of(2) },
+    Row {
+        name: "pipe",
+        words: Ok("lmbench/pipe-latency:sample=0.2,samples=3"),
+        operations: Operations::Of(2),
+    },
     Row { name: "tbench 1", words: Ok(TBENCH_1), operations: Operations::Of(2) },
     Row { name: "tbench 4", words: Ok(TBENCH_4), operations: Operations::Of(2) },
     Row { name: "dbench 4", words: Ok("dbench:clients=4"), operations: Operations::Fixed(180_000) },

@@ -26,7 +26,7 @@ const TOLERANCE: [(&str, f64); 6] = [
 /// Events that happen less often, per operation, are none: starting and ending makes some.
 const NONE: f64 = 0.0005;
 /// Counts within the tolerance; raised when the simulated kernel is mended.
-const AGREE_LEAST: usize = 0;
+const AGREE_LEAST: usize = 35;
 
 /// By name, of one operation.
 type Counts = BTreeMap<String, f64>;
@@ -143,11 +143,12 @@ fn the_page_has_the_real_counts_beside_the_simulated_ones() {
     let names: Vec<&str> = lines.next().expect("names").split(',').collect();
     let mut page = format!(
         "# A real kernel's counts beside the simulated `fair`\n\n\
-         COUNTED on this kernel: {about}; SIMULATED with seed 1. Written by `cargo xtask reality`, which runs each benchmark\n\
-         on CPU 0 and on CPUs 0 and 1, the counts by `perf stat`: medians of 5 runs (in brackets the least and the most) in\n\
-         which others had at most a tenth of the CPUs. Per operation: a round trip (pipe), an exchange (tbench), a call (dbench), a\n\
-         message (chat), a write (groups: hackbench's shape); `preempted` is the share of switches from tasks that could\n\
-         have gone on. Nothing is fitted to these counts. Simulated costs are those of `zen4-2x96`.\n"
+         COUNTED: {about}. SIMULATED with seed 1. Written by `cargo xtask reality`, which runs each benchmark on CPU 0 and on\n\
+         CPUs 0 and 1 with the best nice value, and counts with `perf stat`. Counts are the median of the 5 runs, of at most 7,\n\
+         in which others had least of these CPUs; in brackets the least and the most. They are per operation: a round trip\n\
+         (pipe), an exchange (tbench), a call (dbench), a message (chat), a write (groups, the shape of hackbench). `preempted`\n\
+         is the share of switches from tasks that could have gone on. Nothing is fitted to these counts. A count agrees within\n\
+         25 %; preemptions and migrations within a factor of two. Simulated costs are those of `zen4-2x96`.\n"
     );
     let (mut agree, mut all) = (0, 0);
     for line in lines {
@@ -159,11 +160,15 @@ fn the_page_has_the_real_counts_beside_the_simulated_ones() {
         let (row, cpus) = (cells[0], cells[1]);
         let ours = simulated(row, cpus.parse().expect("a number"));
         let plural = if cpus == "1" { "" } else { "s" };
-        page += &format!("\n## {row}, {cpus} CPU{plural}\n\n| count | real | simulated | |\n|---|---|---|---|\n");
+        let [others, most] = ["others", "others_most"].map(|name| 100.0 * real(name));
+        page += &format!(
+            "\n## {row}, {cpus} CPU{plural}\n\nOthers had {others:.0} % of the CPUs, {most:.0} % at most.\n\n| count | real | simulated | |\n|---|---|---|---|\n"
+        );
         for (name, _) in TOLERANCE {
             // The simulated ones are of models with segments alone, and the real ones of all.
             let modelled = name != "segments" || row.starts_with("chat");
-            let [value, least, most] = ["", "_least", "_most"].map(|end| real(&format!("{name}{end}")));
+            let [value, least, most] =
+                ["", "_least", "_most"].map(|end| real(&format!("{name}{end}")));
             if !modelled {
                 page += &format!("| {name} | {value:.4} ({least:.4} to {most:.4}) | | |\n");
                 continue;

@@ -188,7 +188,10 @@ fn prediction(row: &Row, load: &Load, outcome: &Outcome) -> Prediction {
     let mut metrics = BTreeMap::from([
         ("switches", metric(per_operation(outcome.switches), "per operation", Better::Lower)),
         ("wake_ups", metric(per_operation(outcome.wake_ups), "per operation", Better::Lower)),
-        ("pre_emptions", metric(per_operation(outcome.pre_emptions), "per operation", Better::Lower)),
+        (
+            "pre_emptions",
+            metric(per_operation(outcome.pre_emptions), "per operation", Better::Lower),
+        ),
         ("receives", metric(per_operation(outcome.receives), "per operation", Better::Lower)),
         ("segments", metric(per_operation(outcome.segments), "per operation", Better::Lower)),
         ("migrations", metric(per_operation(moved), "per operation", Better::Lower)),
