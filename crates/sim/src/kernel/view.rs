@@ -1,6 +1,7 @@
 //! What a policy sees of the machine. It may read all of it and change none: a policy returns
 //! [`Answer`](crate::policies::Answer), and only the engine changes the world.
 
+use super::co_run::{CoRun, Occupant, ProfileId};
 use super::{CpuId, CpuMask, Layout};
 
 /// A task, by its slot. Slots are used again after a task is gone; [`TaskView::serial`] never is.
@@ -36,6 +37,8 @@ pub struct View {
     pub(super) running: Vec<u8>,
     /// Cores of which two or more CPUs run tasks.
     pub(super) shared_cores: u32,
+    /// How fast the machine's work is, for a policy that is told to know it; no kernel does.
+    pub oracle: Option<CoRun>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +101,10 @@ pub struct TaskView {
     pub yielded: bool,
     /// CPU time up to its last leaving of a CPU; see [`View::ran_ns`].
     pub ran_before_ns: u64,
+    /// Uops it has done, times [`UOP_PER_NS`](super::co_run::UOP_PER_NS), while it or a sibling last changed.
+    pub uops: u64,
+    /// The kind of work it was last seen to do, for [`View::oracle`].
+    pub(crate) profile: ProfileId,
     pub born_ns: u64,
     pub woken_ns: u64,
     pub started_ns: u64,
@@ -188,6 +195,14 @@ impl View {
         }
     }
 
+    /// What two tasks do side by side on a core, of what each does alone and times ONE, if the policy may know.
+    pub fn oracle_of(&self, one: TaskId, other: TaskId) -> Option<u64> {
+        let table = self.oracle.as_ref()?;
+        let [one, other] = [one, other].map(|task| self.task(task).profile);
+        let beside = |work, sibling| u64::from(table.beside(work, Occupant::Works(sibling)));
+        Some(beside(one, other) + beside(other, one))
+    }
+
     /// Ticks since the start: the kernel's jiffies.
     pub fn ticks(&self) -> u64 {
         self.now_ns / self.tick_ns
@@ -221,6 +236,7 @@ impl View {
             masks: vec![all],
             running: vec![0; layout.cores().len()],
             shared_cores: 0,
+            oracle: None,
             layout,
         }
     }
@@ -238,6 +254,8 @@ impl View {
             parent: None,
             yielded: false,
             ran_before_ns: 0,
+            uops: 0,
+            profile: ProfileId::KERNEL,
             born_ns: self.now_ns,
             woken_ns: self.now_ns,
             started_ns: self.now_ns,

@@ -100,6 +100,11 @@ pub trait Policy {
         cpu
     }
 
+    /// Whether it is to be told how fast work is beside other work ([`View::oracle`]).
+    fn knows_speeds(&self) -> bool {
+        false
+    }
+
     /// Every task in a queue, in any order. For checks; never asked for in a question above. Running
     /// tasks may be named if they are kept.
     fn queued(&self, each: &mut dyn FnMut(TaskId));

@@ -8,6 +8,7 @@ mod golden;
 mod history;
 mod objects;
 mod oracle;
+mod partner;
 mod promise;
 mod properties;
 mod scenarios;

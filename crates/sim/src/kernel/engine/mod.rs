@@ -114,8 +114,10 @@ impl<'run> Engine<'run> {
             order.sort_by_key(|index| times[*index as usize]);
             order
         };
+        let mut view = View::new(machine.layout.clone(), ticks.period_ns);
+        view.oracle = policy.knows_speeds().then(|| machine.speeds.clone());
         Self {
-            view: View::new(machine.layout.clone(), ticks.period_ns),
+            view,
             events: Events::new(cpus * CPU_SLOTS + MACHINE_SLOTS),
             answer: Answer::new(options.decisions_max > 0),
             pending: VecDeque::new(),

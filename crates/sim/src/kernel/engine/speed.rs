@@ -187,8 +187,8 @@ impl Engine<'_> {
                 run.overhead = run.overhead.saturating_sub(in_parts(passed_ns));
                 run.times.system_ns += passed_ns;
             }
-            Mode::Task(task) => {
-                let task = &mut self.tasks[task.index()];
+            Mode::Task(id) => {
+                let task = &mut self.tasks[id.index()];
                 let spun_ns = passed_ns.min(run.spin_ns);
                 run.spin_ns -= spun_ns;
                 let left_ns = passed_ns - spun_ns;
@@ -196,7 +196,13 @@ impl Engine<'_> {
                 let paid = cost_ns.saturating_mul(u64::from(run.fraction));
                 run.overhead = run.overhead.saturating_sub(paid);
                 let worked_ns = left_ns - cost_ns;
-                task.work = task.work.saturating_sub(worked_ns.saturating_mul(run.rate));
+                let uops = worked_ns.saturating_mul(run.rate);
+                task.work = task.work.saturating_sub(uops);
+                let seen = self.view.task_mut(id);
+                seen.uops = seen.uops.saturating_add(uops);
+                if worked_ns > 0 {
+                    seen.profile = task.profile;
+                }
                 let is_kernel = task.profile == ProfileId::KERNEL;
                 let system_ns = if is_kernel { passed_ns } else { spun_ns + cost_ns };
                 run.times.system_ns += system_ns;

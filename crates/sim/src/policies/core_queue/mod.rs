@@ -20,6 +20,7 @@
 //! Tasks change cores when they wake or start, or when a CPU of another core takes them to run: never
 //! from queue to queue.
 
+mod partner;
 mod place;
 mod queues;
 
@@ -28,10 +29,21 @@ use super::{
     Answer, Change, Parameter, Policy, Reason, Settings, Stop, Ticks, Wake, WakeKind, keep,
 };
 use crate::kernel::{CpuId, Layout, TaskId, TaskState, View};
-use coretwin_base::simulation::core_queue::decide;
+use coretwin_base::simulation::core_queue::{PARAMETERS as LIVE, decide};
+use partner::Partners;
 use queues::{Candidate, Own, Place, Queues, by_weight};
 
-pub(super) const PARAMETERS: &[Parameter] = coretwin_base::simulation::core_queue::PARAMETERS;
+/// Those of the live scheduler, and what is only simulated.
+pub(super) const PARAMETERS: &[Parameter] = &{
+    let about = "of the first tasks, the best partner of what a sibling runs: 1 learnt, 2 known; only simulated";
+    let mut all = [Parameter::number("partner", 0, (0, 2), about); LIVE.len() + 1];
+    let mut index = 0;
+    while index < LIVE.len() {
+        all[index] = LIVE[index];
+        index += 1;
+    }
+    all
+};
 
 /// Every so many looks of a core go beyond its last-level cache.
 const WIDE_LOOK: u32 = 4;
@@ -50,6 +62,9 @@ pub(super) struct CoreQueue {
     said: Vec<Said>,
     /// By slot of the task.
     tasks: Vec<Own>,
+    /// With `partner`.
+    partners: Option<Partners>,
+    knows_speeds: bool,
 }
 
 /// What the task that a CPU runs has said.
@@ -114,6 +129,8 @@ impl CoreQueue {
             displaced: vec![None; layout.cpus()],
             said: vec![Said::default(); layout.cpus()],
             tasks: Vec::new(),
+            partners: (settings.number("partner") > 0).then(|| Partners::new(layout.cpus())),
+            knows_speeds: settings.number("partner") == 2,
         }
     }
 
@@ -388,7 +405,16 @@ impl Policy for CoreQueue {
         }
         let parent = parent.map(|parent| &self.tasks[parent.index()]);
         let virtual_ns = self.queues.of_child(queue, parent);
-        let own = Own { virtual_ns, counted_ns: 0, lag: None, word: 0, home, queue, place: None };
+        let own = Own {
+            virtual_ns,
+            counted_ns: 0,
+            lag: None,
+            word: 0,
+            passed: 0,
+            home,
+            queue,
+            place: None,
+        };
         keep(&mut self.tasks, view, task, own);
     }
 
@@ -409,7 +435,10 @@ impl Policy for CoreQueue {
     fn pick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
         let displaced = self.displaced[cpu.0 as usize].take();
         let follower = self.follower(view, cpu);
-        let own = follower.or_else(|| self.own_first(view, cpu));
+        let own = match follower.or_else(|| self.own_first(view, cpu)) {
+            Some(head) if follower.is_none() => Some(self.partner(view, cpu, head)),
+            own => own,
+        };
         let owed = if follower.is_some() { None } else { self.take_owed(view, cpu, own) };
         let taken = owed.or_else(|| match own {
             None if self.rules.passive => self.take_any(view, cpu, answer),
@@ -442,7 +471,11 @@ impl Policy for CoreQueue {
 
     fn running(&mut self, view: &View, cpu: CpuId, task: TaskId, _: &mut Answer) {
         let queue = self.queue_of(view, task, cpu);
+        if let Some(partners) = &mut self.partners {
+            partners.changes(view, cpu, Some(task));
+        }
         let own = &mut self.tasks[task.index()];
+        own.passed = 0;
         self.queues.move_home(own, cpu, queue, weight(view.task(task).nice));
         self.queues.begin(own);
         let said = &mut self.said[cpu.0 as usize];
@@ -452,6 +485,9 @@ impl Policy for CoreQueue {
 
     fn stopping(&mut self, view: &View, cpu: CpuId, task: TaskId, stop: Stop, answer: &mut Answer) {
         self.count(view, task);
+        if let Some(partners) = &mut self.partners {
+            partners.changes(view, cpu, None);
+        }
         if let Some(at_ns) = self.said[cpu.0 as usize].at_ns.take() {
             let waits = matches!(stop, Stop::Blocked | Stop::Exited);
             let own = &mut self.tasks[task.index()];
@@ -525,6 +561,10 @@ impl Policy for CoreQueue {
         for task in waiting {
             self.changed(view, task, Change::Mask, answer);
         }
+    }
+
+    fn knows_speeds(&self) -> bool {
+        self.knows_speeds
     }
 
     fn queue_lock(&self, view: &View, cpu: CpuId) -> CpuId {

@@ -46,6 +46,8 @@ pub(super) struct Own {
     pub(super) lag: Option<i64>,
     /// How often in a row it waited as soon as it had said so.
     pub(super) word: u32,
+    /// How often in a row a better partner went before it.
+    pub(super) passed: u32,
     /// The CPU it belongs to, and by that the core.
     pub(super) home: CpuId,
     pub(super) queue: usize,
@@ -156,8 +158,18 @@ impl Queues {
 
     /// The first task of a queue that a CPU may run.
     pub(super) fn first(&self, view: &View, queue: usize, cpu: CpuId) -> Option<Place> {
-        let mut waiting = self.queues[queue].waiting.iter();
-        waiting.find(|place| view.allowed(place.3, cpu)).copied()
+        self.heads(view, queue, cpu).next()
+    }
+
+    /// The tasks of a queue that a CPU may run, in order.
+    pub(super) fn heads(
+        &self,
+        view: &View,
+        queue: usize,
+        cpu: CpuId,
+    ) -> impl Iterator<Item = Place> {
+        let waiting = self.queues[queue].waiting.iter();
+        waiting.filter(move |place| view.allowed(place.3, cpu)).copied()
     }
 
     /// Whether the head of a queue has waited so long that it goes next.
