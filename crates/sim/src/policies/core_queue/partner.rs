@@ -21,6 +21,10 @@ const PASSED_MAX: u32 = 2;
 /// A partner is worth passing others over if the core does so much more.
 const WORTH: f64 = 1.01;
 
+/// What a pair of classes is taken for before it was seen: more than most are, so that it is tried. Tasks that never
+/// sleep keep their order otherwise, and the same pairs for good.
+const UNTRIED: f64 = 1.25;
+
 #[derive(Debug)]
 pub(super) struct Partners {
     /// By CPU: since when its task and that of its sibling are the same.
@@ -46,7 +50,7 @@ impl Partners {
             stretches: vec![None; cpus],
             speeds: Vec::new(),
             fastest: 0.0,
-            beside: [[1.0; CLASSES]; CLASSES],
+            beside: [[UNTRIED; CLASSES]; CLASSES],
         }
     }
 
