@@ -4,6 +4,7 @@
 pub mod comparison;
 pub mod plan;
 pub mod summary;
+pub mod survey;
 
 use crate::origin::Origin;
 use crate::shared_text::SharedText;

@@ -37,18 +37,23 @@ pub(crate) fn ask(root: &Root, topology: &Topology, target: Target, yes: bool) -
     let question = format!(
         "{what}; programs that counted CPUs when they started do not notice. Type yes to go on: "
     );
-    ask_word(&question, &mut input.lock())
-}
-
-fn ask_word(question: &str, mut input: &mut dyn BufRead) -> Result<bool> {
-    out::err(question);
-    let mut answer = Vec::new();
-    caps::REQUEST.line(&mut input, &mut answer)?;
-    let yes = answer.trim_ascii() == b"yes";
+    let yes = ask_word(&question, &mut input.lock(), &["yes"])?;
     if !yes {
         out::news("nothing was changed");
     }
     Ok(yes)
+}
+
+/// Whether one of these words is typed in answer to a question.
+pub(crate) fn ask_word(
+    question: &str,
+    mut input: &mut dyn BufRead,
+    words: &[&str],
+) -> Result<bool> {
+    out::err(question);
+    let mut answer = Vec::new();
+    caps::REQUEST.line(&mut input, &mut answer)?;
+    Ok(words.iter().any(|word| answer.trim_ascii() == word.as_bytes()))
 }
 
 /// What a study that switches would be asked and refused, for its `--dry-run`; empty if nothing.
@@ -122,7 +127,7 @@ mod tests {
             [("yes\n", true), (" yes \n", true), ("y\n", false), ("no\n", false), ("", false)]
         {
             let mut input = std::io::Cursor::new(typed);
-            assert_eq!(ask_word("? ", &mut input).expect("asked"), yes, "{typed:?}");
+            assert_eq!(ask_word("? ", &mut input, &["yes"]).expect("asked"), yes, "{typed:?}");
         }
     }
 

@@ -31,6 +31,7 @@ pub(super) const PAGES: &[Page] = &[
         records: &[
             record("`fleet.json`", "base/src/fleet/plan.rs:FleetPlan"),
             record("`manifest.json` of a bundle", "base/src/fleet/plan.rs:Manifest"),
+            record("`survey.json` of a bundle", "base/src/fleet/survey.rs:Survey"),
             record("A line of `merged/members.jsonl`", "base/src/fleet.rs:Member"),
             record("A line of `merged/refused.jsonl`", "base/src/fleet.rs:Refused"),
             record("`fleet status --json`", "lab/src/fleet/status.rs:Status"),

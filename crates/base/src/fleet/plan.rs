@@ -136,6 +136,8 @@ pub enum BundleHolds {
     Sweep,
     /// What ran on a machine: `recording.jsonl`.
     Recording,
+    /// What `survey` found: `survey.json`, `cputime.json`, and a study's folder.
+    Survey,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

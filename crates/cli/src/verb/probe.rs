@@ -3,7 +3,9 @@
 use crate::exit::DONE;
 use crate::{host, out, signals};
 use anyhow::Result;
+use coretwin_base::account::probe::Probe;
 use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::machine::topology::Topology;
 use coretwin_base::units::{human_seconds, parse_duration};
 use coretwin_host::lock;
 use coretwin_host::root::Root;
@@ -59,26 +61,7 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     let (budget_s, caches) = (args.budget.as_secs_f64(), args.kind == Kind::All);
     let options = Options { cpus, budget_s, caches, seed: args.seed };
     let request = Request { options, exclusive: args.exclusive };
-    probe::check(&topology, &request)?;
-    // A study would be disturbed by it, and it by a study.
-    let _lock = lock::acquire(&root)?;
-    let stop = signals::stop_flag()?;
-    let expected_s = probe::expected_s(&request);
-    out::news(&format!(
-        "Loading CPUs {} in bursts, for about {} if nobody disturbs it and {} at most; Ctrl-C \
-         stops it.",
-        request.options.cpus,
-        human_seconds(expected_s),
-        human_seconds(budget_s)
-    ));
-    let bar = bar(budget_s);
-    let found = probe::probe(&root, &topology, &request, &stop, &mut |elapsed_s| {
-        bar.set_position((elapsed_s * 10.0) as u64);
-        bar.set_message(format!("{} left at most", human_seconds(budget_s - elapsed_s)));
-    });
-    bar.finish_and_clear();
-    let found = found?;
-    host::remember(&root, &found);
+    let found = probe(&root, &topology, &request)?;
     if args.json {
         out::facts(topology.origin(), &found)?;
     } else if args.full {
@@ -88,6 +71,31 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         out::brief_of(coretwin_report::probe::brief(&found), more)?;
     }
     Ok(DONE)
+}
+
+/// Probes under the host's lock, says how long it takes, and remembers what is found.
+pub(super) fn probe(root: &Root, topology: &Topology, request: &Request) -> Result<Probe> {
+    probe::check(topology, request)?;
+    // A study would be disturbed by it, and it by a study.
+    let _lock = lock::acquire(root)?;
+    let stop = signals::stop_flag()?;
+    let budget_s = request.options.budget_s;
+    out::news(&format!(
+        "Loading CPUs {} in bursts, for about {} if nobody disturbs it and {} at most; Ctrl-C \
+         stops it.",
+        request.options.cpus,
+        human_seconds(probe::expected_s(request)),
+        human_seconds(budget_s)
+    ));
+    let bar = bar(budget_s);
+    let found = probe::probe(root, topology, request, &stop, &mut |elapsed_s| {
+        bar.set_position((elapsed_s * 10.0) as u64);
+        bar.set_message(format!("{} left at most", human_seconds(budget_s - elapsed_s)));
+    });
+    bar.finish_and_clear();
+    let found = found?;
+    host::remember(root, &found);
+    Ok(found)
 }
 
 /// Drawn five times a second, so that drawing does not disturb what is measured more than that.

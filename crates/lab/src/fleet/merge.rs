@@ -159,7 +159,7 @@ fn read(
         return Err(reason);
     }
     let (holds, measured) = match bundle.manifest.holds {
-        BundleHolds::Study => ("journal", JOURNAL),
+        BundleHolds::Study | BundleHolds::Survey => ("journal", JOURNAL),
         BundleHolds::Sweep => ("cells", CELLS),
         BundleHolds::Recording => ("recording", RECORDING),
     };
@@ -167,7 +167,7 @@ fn read(
         return Err(format!("it has no {holds} ({measured}): nothing was measured"));
     }
     match bundle.manifest.holds {
-        BundleHolds::Study => {
+        BundleHolds::Study | BundleHolds::Survey => {
             let mut member = study(fleet, &mut bundle, &plain)?;
             member.share(&mut known.lock().unwrap_or_else(PoisonError::into_inner));
             member.effects.shrink_to_fit();

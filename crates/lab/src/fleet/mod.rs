@@ -19,6 +19,7 @@ pub mod plan;
 mod slurm;
 mod ssh;
 pub mod status;
+pub mod survey;
 pub mod task;
 mod yaml;
 

@@ -18,7 +18,7 @@ struct Findings {
     checks: Vec<Check>,
 }
 
-pub(super) fn checks(root: &Root) -> Vec<Check> {
+pub(crate) fn checks(root: &Root) -> Vec<Check> {
     // The question about cookies is one to the running kernel.
     let unknown = |_| Err(rustix::io::Errno::NODEV);
     let cookie: &dyn Fn(u32) -> Result<u64, rustix::io::Errno> =
