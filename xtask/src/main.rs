@@ -13,6 +13,7 @@ mod package;
 mod python;
 mod random;
 mod reality;
+mod site;
 mod soak;
 mod stages;
 mod study;
@@ -35,6 +36,7 @@ cargo xtask CHORE
   docs              writes docs/reference, from the program's own tables, and the pictures in docs
   package           a Debian package and an archive of static programs, in target/package
   facts             dependencies, licences, sizes of the programs, unsafe blocks
+  site              documentation, figures and a report as static pages, in target/site
   python            DuckDB and pandas in target/python, for tests that read our datasets
   soak [MINUTES]    memory of top, account and the servers while they run, 10 minutes of real time
   reality           counts switches and wake-ups of benchmarks on this kernel, beside the simulated ones
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Some("vm") => vm::run(&root(), rest),
         Some("docs") => docs::run(&root()),
         Some("package") => package::run(&root()),
+        Some("site") => site::run(&root()),
         Some("facts") => facts::run(&root()),
         Some("python") => python::run(&root()),
         Some("soak") => soak::run(&root(), rest),

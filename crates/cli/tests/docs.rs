@@ -323,6 +323,20 @@ fn what_is_left_in_a_home_goes_as_the_page_says() {
     assert_eq!(left(), Vec::<PathBuf>::new());
 }
 
+#[cfg(feature = "fleet")]
+#[test]
+fn the_readme_counts_the_machines_that_are_there() {
+    let table = Command::new(CORETWIN)
+        .args(["generate", "machines"])
+        .arg(root().join("data/machines"))
+        .output()
+        .expect("starts");
+    let readme = fs::read_to_string(root().join("README.md")).expect("README.md");
+    let table = String::from_utf8_lossy(&table.stdout);
+    let written = format!("<!-- machines -->\n{table}<!-- /machines -->");
+    assert!(readme.contains(&written), "old; run cargo xtask docs:\n{table}");
+}
+
 #[test]
 fn every_shell_gets_completions_and_every_verb_a_man_page() {
     let folder = tempfile::tempdir().expect("folder");

@@ -61,6 +61,7 @@ pub use digest::Study;
 pub use fleet::comparison::{
     FLEET_COMPARISON_FORMATS, FleetComparisonFormat, fleet_comparison_brief,
 };
+pub use fleet::machines::machines;
 pub use fleet::{FLEET_FORMATS, FleetFormat, fleet_brief};
 pub use format::{Format, json};
 pub use openmetrics::openmetrics;

@@ -53,7 +53,7 @@ impl Member {
         if let Some(mark) = self.origin.mark() {
             return Some(format!("{mark}: no processor was measured"));
         }
-        let fact = |name: &str| self.facts.get(name).map_or("", |text| text);
+        let fact = |name: &str| self.facts.get(&name.into()).map_or("", |text| text);
         match fact("hypervisor") {
             "none" => {}
             "" => return Some("it does not say whether it is a guest".to_owned()),

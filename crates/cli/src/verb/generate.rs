@@ -14,6 +14,10 @@ use clap_complete::Shell;
 use coretwin_base::json_schema;
 use coretwin_bpf::programs::PROGRAMS;
 use coretwin_bpf::scheduler::Kind;
+#[cfg(feature = "fleet")]
+use coretwin_lab::fleet::{merge::merge, survey};
+#[cfg(feature = "fleet")]
+use coretwin_store::fleet_folder::bundles_in;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -43,6 +47,9 @@ enum What {
     Man { folder: PathBuf },
     /// The reference as Markdown, into a folder: verbs, workloads, simulation, counters, figures
     Reference { folder: PathBuf },
+    /// The table of processors measured, from the bundles of surveys in a folder
+    #[cfg(feature = "fleet")]
+    Machines { folder: PathBuf },
 }
 
 pub(crate) fn run(args: &Args) -> Result<u8> {
@@ -54,6 +61,12 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
             out::text(&String::from_utf8(script)?)?;
         }
         What::Man { folder } => man(command, folder)?,
+        #[cfg(feature = "fleet")]
+        What::Machines { folder } => {
+            let bundles = bundles_in(folder)?;
+            let found = merge(&survey::plan(), &bundles, folder, |_| ());
+            out::text(&coretwin_report::machines(&found.fleet))?;
+        }
         What::Reference { folder } => {
             make(folder)?;
             for (name, text) in pages(command)? {

@@ -37,6 +37,8 @@ mod serve;
 mod simulate;
 mod smt;
 pub(crate) mod study;
+#[cfg(feature = "fleet")]
+mod survey;
 mod top;
 mod topology;
 
@@ -68,6 +70,9 @@ verbs! {
         Account(account),
         /// Live: cores, sibling overlap, capacity left, corrected time of tasks; JSON, OpenMetrics
         Top(top),
+        #[cfg(feature = "fleet")]
+        /// A machine that nobody has measured yet, in ten minutes: one bundle to send
+        Survey(survey),
         #[cfg(feature = "fleet")]
         /// A study on many machines, through Slurm, Kubernetes or ssh
         Fleet(fleet),

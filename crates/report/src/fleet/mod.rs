@@ -8,6 +8,7 @@ mod cells;
 pub(crate) mod comparison;
 mod export;
 mod figures;
+pub(crate) mod machines;
 mod tables;
 
 use crate::brief::{Brief, of_document};

@@ -10,6 +10,7 @@ pub(crate) mod sched;
 mod sched_study;
 mod service;
 mod smt;
+mod survey;
 pub(crate) mod table;
 
 use super::guest::Guest;

@@ -1,7 +1,7 @@
 //! Every suite: a file, and a line here.
 
 use super::{
-    Suite, account, boots, clock, compare, cputime, recording, sched, sched_study, service, smt,
+    Suite, account, boots, clock, compare, cputime, recording, sched, sched_study, service, smt, survey,
 };
 use anyhow::{Result, bail};
 
@@ -17,6 +17,7 @@ pub(crate) const SUITES: &[&Suite] = &[
     &sched::SUITE,
     &sched_study::SUITE,
     &service::SUITE,
+    &survey::SUITE,
 ];
 
 /// The suite of this name.

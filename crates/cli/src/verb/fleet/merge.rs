@@ -34,15 +34,7 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     let (fleet, plan) = FleetFolder::open(&args.folder)?;
     super::refuse_recordings(&plan, &args.folder)?;
     let mut files = fleet.bundles()?;
-    for more in &args.more {
-        if more.is_dir() {
-            files.extend(bundles_in(more)?);
-        } else if more.exists() {
-            files.push(more.clone());
-        } else {
-            return Err(usage(format!("{} is not there", more.display())));
-        }
-    }
+    files.extend(given(&args.more)?);
     if files.is_empty() {
         let why = format!(
             "{} has no bundle yet; run it: coretwin fleet run {}",
@@ -86,6 +78,21 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         fleet.path(MERGED).display()
     ));
     Ok(if found.refused.is_empty() { DONE } else { CELLS_FAILED })
+}
+
+/// Bundles that are named, by themselves or by their folder.
+pub(super) fn given(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for one in named {
+        if one.is_dir() {
+            files.extend(bundles_in(one)?);
+        } else if one.exists() {
+            files.push(one.clone());
+        } else {
+            return Err(usage(format!("{} is not there", one.display())));
+        }
+    }
+    Ok(files)
 }
 
 /// What the last merge stored, if it was of these bundles as they are now; else merges.

@@ -1,6 +1,6 @@
 //! `coretwin fleet report`: what the fleet says.
 
-use super::merge::merged_already;
+use super::merge::{given, merged_already};
 use crate::dataset::{self, As, finish, put, put_readings};
 use crate::exit::{DONE, usage};
 use crate::options;
@@ -10,13 +10,14 @@ use coretwin_base::fleet::plan::FleetPlan;
 use coretwin_base::fleet::summary::FleetSummary;
 use coretwin_base::fleet::{Fleet, Member};
 use coretwin_base::warning::Warning;
-use coretwin_lab::fleet::merge::{StudyParts, each_study};
+use coretwin_lab::fleet::merge::{Merged, StudyParts, each_study, merge};
 use coretwin_lab::fleet::status::Bundles;
+use coretwin_lab::fleet::survey;
 use coretwin_report::dataset as rows;
 use coretwin_report::{FLEET_FORMATS, FleetFormat};
 use coretwin_stats::fleet::Weights;
 use coretwin_store::dataset::Dataset;
-use coretwin_store::fleet_folder::FleetFolder;
+use coretwin_store::fleet_folder::{FLEET, FleetFolder, bundles_in};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -26,12 +27,13 @@ Examples:
   coretwin fleet report hosts
   coretwin fleet report hosts --format html --out fleet.html
   coretwin fleet report hosts --format parquet --out tables     for DuckDB, pandas, Spark
+  coretwin fleet report *.tar.gz                                bundles of coretwin survey
 
 Merges first if a bundle came, went or changed since, so that every one that is there counts.")]
 pub(crate) struct Args {
-    /// The fleet's folder
-    #[arg(value_name = "DIR")]
-    folder: PathBuf,
+    /// The fleet's folder; or bundles of surveys, and folders of them
+    #[arg(value_name = "DIR|BUNDLE", required = true)]
+    from: Vec<PathBuf>,
     /// Form of the report (default: the answer in seven lines; text, where --out is given)
     #[arg(long, value_parser = As::parser(FLEET_FORMATS))]
     format: Option<As<FleetFormat>>,
@@ -67,13 +69,15 @@ fn missing(fleet: &FleetFolder, plan: &FleetPlan) -> Result<Option<Warning>> {
     }))
 }
 
-pub(crate) fn run(args: &Args) -> Result<u8> {
-    let (fleet, plan) = FleetFolder::open(&args.folder)?;
-    super::refuse_recordings(&plan, &args.folder)?;
+type Found = (Vec<PathBuf>, Merged, Option<Warning>);
+
+fn of_fleet(folder: &Path) -> Result<Found> {
+    let (fleet, plan) = FleetFolder::open(folder)?;
+    super::refuse_recordings(&plan, folder)?;
     let bundles = fleet.bundles()?;
     let found = merged_already(&fleet, &plan, &bundles)?;
     if found.sweep.is_none() && found.fleet.members.is_empty() {
-        let folder = args.folder.display();
+        let folder = folder.display();
         let why = format!(
             "{folder} has no bundle that counts; what is missing, and how to finish: coretwin fleet \
              status {folder}"
@@ -81,6 +85,29 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         return Err(coretwin_lab::Error::NotPossible(why).into());
     }
     let missing = missing(&fleet, &plan)?;
+    Ok((bundles, found, missing))
+}
+
+/// Bundles of surveys, which need no plan beside them.
+fn of_surveys(from: &[PathBuf]) -> Result<Found> {
+    let bundles = given(from)?;
+    let found = merge(&survey::plan(), &bundles, Path::new(""), |_| ());
+    for refused in &found.fleet.refused {
+        out::news(&format!("does not count: {}: {}", refused.file, refused.reason));
+    }
+    if found.fleet.members.is_empty() {
+        let why = "no bundle of a survey with a study is there; make one: coretwin survey";
+        return Err(coretwin_lab::Error::NotPossible(why.to_owned()).into());
+    }
+    Ok((bundles, found, None))
+}
+
+pub(crate) fn run(args: &Args) -> Result<u8> {
+    let (bundles, found, missing) = match &args.from[..] {
+        [folder] if folder.join(FLEET).exists() => of_fleet(folder)?,
+        [folder] if folder.is_dir() && bundles_in(folder)?.is_empty() => of_fleet(folder)?,
+        from => of_surveys(from)?,
+    };
     let summary = || {
         let mut summary = coretwin_stats::fleet::analyse(&found.fleet, args.margin);
         summary.warnings.extend(missing.clone());

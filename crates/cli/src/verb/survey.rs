@@ -1,0 +1,206 @@
+//! `coretwin survey`: a machine that nobody has measured yet, in one bundle.
+
+mod contents;
+
+use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, usage};
+use crate::verb::study::args::Line;
+use crate::verb::{cputime, probe, study};
+use crate::{consent, host, options, out, resuming, signals};
+use anyhow::{Context, Result};
+use clap::Parser;
+use contents::Contents;
+use coretwin_base::fleet::survey::{Survey, SurveyCheck, SurveyStep};
+use coretwin_base::machine::environment::folded;
+use coretwin_base::machine::topology::Topology;
+use coretwin_base::schema::SCHEMA;
+use coretwin_base::units::{human_seconds, parse_duration};
+use coretwin_host::environment;
+use coretwin_host::root::Root;
+use coretwin_lab::fleet::survey::Private;
+use coretwin_lab::machine::Stop;
+use coretwin_lab::probe::{Options, Request};
+use std::fs;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  coretwin survey                    measures, shows what it would write, and asks
+  coretwin survey --yes --budget 3m  in less time, with wider intervals
+  coretwin fleet report *.tar.gz     what surveys of several machines say together
+
+It takes topology, microcode, clock and mitigations, then runs probe, cputime, and a study of chat \
+and tbench by affinity. It needs no root and changes nothing. Host name, users, paths, boot id and \
+kernel command line are left out of the bundle. Ctrl-C ends it and keeps what was measured.")]
+pub(crate) struct Args {
+    /// Longest time it may take
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_duration)]
+    budget: Duration,
+    /// Folder for the results and the bundle (default: survey-DATE-TIME)
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Write the bundle without asking
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Rows of the study: the article's two programs, at a size that every machine can run.
+const ROWS: [&str; 3] = ["chat:rooms=10", "chat:rooms=20", "tbench:seconds=2"];
+const CPUTIME_FOLDER: &str = "cputime";
+const STUDY_FOLDER: &str = "study";
+/// Longest time of the probe, as a share of the budget.
+const PROBE_SHARE: f64 = 0.1;
+/// Share of what is then left that `cputime` gets.
+const CPUTIME_SHARE: f64 = 0.3;
+/// Kept for the bundle and the end of a run, in seconds.
+const SPARE_S: f64 = 5.0;
+
+/// The options of `cputime`, as they are typed there.
+#[derive(clap::Parser)]
+struct CputimeLine {
+    #[command(flatten)]
+    args: cputime::Args,
+}
+
+pub(crate) fn run(args: &Args) -> Result<u8> {
+    if !args.yes && !std::io::stdin().is_terminal() {
+        let why = "what is in a bundle is shown before it is written, and there is no terminal to \
+                   ask at; give --yes";
+        return Err(usage(why));
+    }
+    let folder = args.out.clone().unwrap_or_else(|| resuming::new_folder("survey"));
+    let root = Root::system();
+    let topology = host::topology(&root)?;
+    fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    out::news(&format!(
+        "This takes at most {}; {}. Nothing of the machine is changed.",
+        human_seconds(args.budget.as_secs_f64()),
+        out::results_go_to(&folder, None)
+    ));
+    let stop = signals::stop_flag()?;
+    let budget_s = args.budget.as_secs_f64();
+    let mut kit = Kit { folder: &folder, stop, budget_s, started: Instant::now(), steps: vec![] };
+    let survey = kit.measure(&root, &topology)?;
+    let private = Private::of(&root, &|name| std::env::var(name).ok());
+    let contents = Contents::gather(&folder, &private.survey(survey), &private)?;
+    out::text(&contents.shown(out::page(100)))?;
+    let ask = || {
+        let question = "Write the bundle? [y/N] ";
+        consent::ask_word(question, &mut std::io::stdin().lock(), &["y", "Y", "yes"])
+    };
+    if args.yes || ask()? {
+        let path = contents.write(&root, options::drawn_seed()?)?;
+        let bytes = fs::metadata(&path).map_or(0, |file| file.len());
+        out::text(&format!("bundle: {} ({} KB)\n", path.display(), bytes.div_ceil(1000)))?;
+    } else {
+        out::news(&format!("no bundle was written; what was measured is in {}", folder.display()));
+    }
+    Ok(match (kit.stop.raised(), kit.steps.iter().all(|step| step.result == DONE_WORD)) {
+        (true, _) => INTERRUPTED,
+        (_, true) => DONE,
+        _ => CELLS_FAILED,
+    })
+}
+
+const DONE_WORD: &str = "done";
+
+struct Kit<'a> {
+    folder: &'a Path,
+    stop: Stop,
+    budget_s: f64,
+    started: Instant,
+    steps: Vec<SurveyStep>,
+}
+
+impl Kit<'_> {
+    fn measure(&mut self, root: &Root, topology: &Topology) -> Result<Survey> {
+        let doctor = doctor(root);
+        let probe = self.step("probe", |kit| {
+            let budget_s = (kit.budget_s * PROBE_SHARE).max(1.0);
+            let cpus = topology.allowed.clone();
+            let options = Options { cpus, budget_s, caches: true, seed: 1 };
+            probe::probe(root, topology, &Request { options, exclusive: false }).map(|it| (it, 0))
+        });
+        self.step("cputime", |kit| {
+            let seconds = (kit.left_s() - SPARE_S) * CPUTIME_SHARE;
+            let words = words("cputime", &kit.folder.join(CPUTIME_FOLDER), seconds);
+            let line = CputimeLine::try_parse_from(words);
+            let line = line.map_err(|error| usage(Line::words_of(error)))?;
+            Ok(((), cputime::run(&line.args)?))
+        });
+        self.step("study of chat and tbench", |kit| {
+            let seconds = kit.left_s() - SPARE_S;
+            let mut words = words("study", &kit.folder.join(STUDY_FOLDER), seconds);
+            words.extend(ROWS.map(str::to_owned));
+            Ok(((), study::run(&Line::read(words)?)?))
+        });
+        Ok(Survey {
+            schema: SCHEMA,
+            coretwin: env!("CARGO_PKG_VERSION").to_owned(),
+            origin: topology.origin(),
+            steps: self.steps.clone(),
+            facts: folded(&environment::facts(root, topology)),
+            topology: topology.clone(),
+            probe,
+            doctor,
+        })
+    }
+
+    fn left_s(&self) -> f64 {
+        (self.budget_s - self.started.elapsed().as_secs_f64()).max(SPARE_S + 1.0)
+    }
+
+    /// One part, unless it was told to stop. What goes wrong with it is told, and the next goes on.
+    fn step<T>(&mut self, name: &str, part: impl FnOnce(&Self) -> Result<(T, u8)>) -> Option<T> {
+        let began = Instant::now();
+        let (value, result) = if self.stop.raised() {
+            (None, "interrupted before it began".to_owned())
+        } else {
+            let number = self.steps.len() + 1;
+            let left = human_seconds(self.left_s());
+            out::news(&format!("step {number} of 3: {name}; {left} left at most"));
+            match part(self) {
+                Ok((value, DONE)) => (Some(value), DONE_WORD.to_owned()),
+                Ok((value, INTERRUPTED)) => (Some(value), "interrupted".to_owned()),
+                Ok((value, status)) => (Some(value), format!("exit status {status}")),
+                Err(error) => {
+                    out::news(&format!("{name}: {error:#}"));
+                    (None, format!("{error:#}"))
+                }
+            }
+        };
+        let seconds = began.elapsed().as_secs_f64();
+        self.steps.push(SurveyStep { name: name.to_owned(), result, seconds });
+        value
+    }
+}
+
+fn words(verb: &str, folder: &Path, seconds: f64) -> Vec<String> {
+    let folder = folder.display().to_string();
+    let budget = format!("{:.0}s", seconds.max(1.0));
+    [&format!("coretwin {verb}"), "--out", &folder, "--budget", &budget].map(str::to_owned).to_vec()
+}
+
+#[cfg(feature = "sched")]
+fn doctor(root: &Root) -> Vec<SurveyCheck> {
+    use coretwin_host::sched_ext::doctor::Level;
+    let level = |level| match level {
+        Level::Ok => "ok",
+        Level::Mind => "mind",
+        Level::Blocks => "blocks",
+    };
+    let checks = super::sched::doctor::checks(root).into_iter();
+    let check = |it: coretwin_host::sched_ext::doctor::Check| SurveyCheck {
+        name: it.name.to_owned(),
+        level: level(it.level).to_owned(),
+        found: it.found,
+    };
+    checks.map(check).collect()
+}
+
+#[cfg(not(feature = "sched"))]
+fn doctor(_: &Root) -> Vec<SurveyCheck> {
+    Vec::new()
+}
