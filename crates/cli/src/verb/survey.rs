@@ -178,9 +178,10 @@ impl Kit<'_> {
 }
 
 fn words(verb: &str, folder: &Path, seconds: f64) -> Vec<String> {
-    let folder = folder.display().to_string();
     let budget = format!("{:.0}s", seconds.max(1.0));
-    [&format!("coretwin {verb}"), "--out", &folder, "--budget", &budget].map(str::to_owned).to_vec()
+    let folder = folder.display().to_string();
+    let first = format!("coretwin {verb}");
+    vec![first, "--out".to_owned(), folder, "--budget".to_owned(), budget]
 }
 
 #[cfg(feature = "sched")]

@@ -111,7 +111,7 @@ impl TaskHere<'_> {
     pub fn pack(&self, holds: BundleHolds, state: MemberState) -> Result<PathBuf, Error> {
         let earlier = self.bundles()?;
         let names: &[&str] = match holds {
-            BundleHolds::Study => &[PLAN, JOURNAL, ENVIRONMENT],
+            BundleHolds::Study | BundleHolds::Survey => &[PLAN, JOURNAL, ENVIRONMENT],
             BundleHolds::Sweep => &["sweep.json", "cells.jsonl"],
             BundleHolds::Recording => &[RECORDING],
         };
