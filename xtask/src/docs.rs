@@ -51,7 +51,8 @@ fn machines(root: &Path) -> Result<()> {
     ensure!(output.status.success(), "generate machines ended with {}", output.status);
     let path = root.join("README.md");
     let page = std::fs::read_to_string(&path)?;
-    let (before, rest) = page.split_once(MACHINES[0]).context("README.md has no place for machines")?;
+    let (before, rest) =
+        page.split_once(MACHINES[0]).context("README.md has no place for machines")?;
     let (_, after) = rest.split_once(MACHINES[1]).context("README.md: the place has no end")?;
     let [begin, end] = MACHINES;
     let table = String::from_utf8(output.stdout)?;

@@ -181,7 +181,9 @@ fn render(path: &str, text: &str) -> Page {
 fn whole(page: &Page, pages: &[Page]) -> String {
     let up = "../".repeat(page.path.matches('/').count());
     let mut menu = String::new();
-    for (folder, title) in FOLDERS.iter().zip(["Coretwin", "Guides", "Method", "Evidence", "Reference"]) {
+    for (folder, title) in
+        FOLDERS.iter().zip(["Coretwin", "Guides", "Method", "Evidence", "Reference"])
+    {
         let of = |other: &&Page| Path::new(&other.path).parent() == Some(Path::new(folder));
         let open = if of(&page) || folder.is_empty() { " open" } else { "" };
         menu += &format!("<details{open}><summary>{title}</summary>");
@@ -229,7 +231,9 @@ fn broken(folder: &Path) -> Result<Vec<(String, String)>> {
     let mut broken = Vec::new();
     for below in FOLDERS {
         let below = folder.join(below);
-        for path in files_of(&below)?.into_iter().filter(|it| it.extension().is_some_and(|e| e == "html")) {
+        for path in
+            files_of(&below)?.into_iter().filter(|it| it.extension().is_some_and(|e| e == "html"))
+        {
             let page = fs::read_to_string(&path)?;
             for link in page.split(" href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
                 if link.contains("://") || link.starts_with("mailto:") {
@@ -273,7 +277,10 @@ mod tests {
         }
         assert_eq!(page.parts.len(), 3);
         assert!(page.parts[0].text.contains("there"), "{}", page.parts[0].text);
-        assert_eq!((target("docs/README.md"), target("x.svg")), ("docs/index.html".into(), "x.svg".into()));
+        assert_eq!(
+            (target("docs/README.md"), target("x.svg")),
+            ("docs/index.html".into(), "x.svg".into())
+        );
     }
 
     #[test]
@@ -282,7 +289,8 @@ mod tests {
         for name in FOLDERS {
             fs::create_dir_all(folder.path().join(name)).expect("folder");
         }
-        let page = "<h1 id=\"a\"></h1><a href=\"#a\"></a><a href=\"#b\"></a><a href=\"x.html\"></a>";
+        let page =
+            "<h1 id=\"a\"></h1><a href=\"#a\"></a><a href=\"#b\"></a><a href=\"x.html\"></a>";
         write(&folder.path().join("docs/index.html"), page.as_bytes()).expect("page");
         let found = broken(folder.path()).expect("read");
         let links: Vec<&str> = found.iter().map(|(_, link)| link.as_str()).collect();

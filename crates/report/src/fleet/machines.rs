@@ -97,7 +97,10 @@ mod tests {
         let marks: Vec<String> = guests.iter().filter_map(Member::not_counted).collect();
         assert!(marks[0].starts_with("EMULATED") && marks[1].starts_with("GUEST"), "{marks:?}");
         let text = of(guests);
-        assert!(text.contains("**0**; bundles that do not count") && text.ends_with(": 3\n"), "{text}");
+        assert!(
+            text.contains("**0**; bundles that do not count") && text.ends_with(": 3\n"),
+            "{text}"
+        );
         let text = of(vec![member(Origin::Measured, "none", 2)]);
         assert!(text.contains("**1**") && text.contains("| Some \\| CPU | 4 × 2 |"), "{text}");
     }

@@ -28,15 +28,23 @@ fn guest(guest: &mut Guest) -> Result<()> {
     mount_one("tmpfs", "/dev/shm", "")?;
     output("busybox", &["ip", "link", "set", "lo", "up"])?;
     let mut bundle = String::new();
-    guest.check_told("a survey leaves one bundle, and says EMULATED before it writes it", || {
-        let options = ["survey", "--yes", "--budget", "3m", "--out", FOLDER];
-        let ran = output("coretwin", &options)?;
-        let [shown, said] = [ran.stdout, ran.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-        ensure!(matches!(ran.status.code(), Some(0 | 1)), "{}: {said}", ran.status);
-        ensure!(shown.contains("EMULATED: it does not count"), "{shown}\n{said}");
-        bundle = shown.lines().find_map(|line| line.strip_prefix("bundle: ")).context("no bundle")?.to_owned();
-        Ok(bundle.clone())
-    })?;
+    guest.check_told(
+        "a survey leaves one bundle, and says EMULATED before it writes it",
+        || {
+            let options = ["survey", "--yes", "--budget", "3m", "--out", FOLDER];
+            let ran = output("coretwin", &options)?;
+            let [shown, said] =
+                [ran.stdout, ran.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+            ensure!(matches!(ran.status.code(), Some(0 | 1)), "{}: {said}", ran.status);
+            ensure!(shown.contains("EMULATED: it does not count"), "{shown}\n{said}");
+            bundle = shown
+                .lines()
+                .find_map(|line| line.strip_prefix("bundle: "))
+                .context("no bundle")?
+                .to_owned();
+            Ok(bundle.clone())
+        },
+    )?;
     guest.check_told("a fleet's report takes it and says EMULATED", || {
         let path = bundle.split(' ').next().unwrap_or_default();
         ensure!(Path::new(path).exists(), "{path} is not there");

@@ -83,7 +83,8 @@ impl Contents {
         lines.push(("files".to_owned(), format!("{sizes}, in {}", self.folder.display())));
         let out = "host name, users, paths, boot id, kernel command line, output of programs";
         lines.push(("left out".to_owned(), out.to_owned()));
-        let mark = survey.origin.mark().map(|mark| format!("{mark}: it does not count as measured\n"));
+        let mark =
+            survey.origin.mark().map(|mark| format!("{mark}: it does not count as measured\n"));
         format!("\nIn the bundle:\n{}{}", mark.unwrap_or_default(), labelled(&lines, columns))
     }
 
