@@ -42,6 +42,8 @@ fn a_study_is_copied_whole_but_for_names() {
         arm: "one-per-core".into(),
         row: plan.rows[0].id.as_str().into(),
         workload: "command".into(),
+        unit: plan.rows[0].unit.as_str().into(),
+        better: plan.rows[0].better,
         cause: Some("on: /home/x".into()),
         output: Some("secret".into()),
         env: "e0".into(),
