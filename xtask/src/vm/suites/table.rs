@@ -1,7 +1,8 @@
 //! Every suite: a file, and a line here.
 
 use super::{
-    Suite, account, boots, clock, compare, cputime, recording, sched, sched_study, service, smt, survey,
+    Suite, account, boots, clock, compare, cputime, recording, sched, sched_study, service, smt,
+    survey,
 };
 use anyhow::{Result, bail};
 
