@@ -73,7 +73,8 @@ Written by `UPDATE_EXPECT=1 cargo test -p coretwin-sim --test kernel partner`. S
 CPUs, each computing 5 ms on average, then sleeping as long as said. Work done under `core-queue[partner=1]` (classes
 learnt from instructions and time) and `[partner=2]` (speeds of pairs known), in per cent more than without: mean
 (least to most) over seeds 1 to 5. The kinds are made up, slowdowns in per cent:
-beside its own kind and beside the other. Nothing of it is live.
+beside its own kind and beside the other. Nothing of it is live:
+where one kind disturbs far more than it is disturbed (`bully`), learning costs more than it finds.
 
 | kinds | slowdowns | machine | sleep | learnt | known |
 |---|---|---|---|---|---|
