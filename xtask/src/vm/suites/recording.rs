@@ -18,7 +18,7 @@ pub(crate) const SUITE: Suite = Suite {
 };
 
 const FILE: &str = "/tmp/day.rec";
-const RECORD: [&str; 5] = ["account", "--record", FILE, "--every", "1s"];
+const RECORD: [&str; 5] = ["account", "--record", FILE, "--every", "3s"];
 const REPLAY: [&str; 6] = ["account", "--replay", FILE, "--yield", "1.1..1.4", "--smt"];
 const GROUP: &str = "/sys/fs/cgroup/hot";
 /// How far a recording may be from the overlap that was made, in cores: the recorder and the kernel run too.
@@ -76,7 +76,7 @@ fn guest(guest: &mut Guest) -> Result<()> {
         let _ = std::fs::remove_file(FILE);
         guest.check_told(
             &format!("{method}: what overlaps is recorded, and survives a kill"),
-            || recorded(method, &cpus, cores),
+            || recorded(method, &cpus, cores, both as f64),
         )?;
     }
     for state in ["off", "on", "core-sched"] {
@@ -129,11 +129,11 @@ fn find<'a>(record: &'a Value, name: &str) -> Option<&'a Value> {
 }
 
 /// Records busy loops with that method, to the end and then killed; what was recorded of them.
-fn recorded(method: &str, cpus: &[usize], cores: f64) -> Result<String> {
+fn recorded(method: &str, cpus: &[usize], cores: f64, shared: f64) -> Result<String> {
     let _loops = busy(cpus)?;
     std::thread::sleep(Duration::from_millis(500));
     let words = [&RECORD[..], &["--method", method]].concat();
-    let whole = output("coretwin", &[&words[..], &["--for", "5s"]].concat())?;
+    let whole = output("coretwin", &[&words[..], &["--for", "9s"]].concat())?;
     ensure!(whole.status.success(), "{}", String::from_utf8_lossy(&whole.stderr));
     let mut recorder = Command::new("coretwin")
         .args(&words)
@@ -154,7 +154,7 @@ fn recorded(method: &str, cpus: &[usize], cores: f64) -> Result<String> {
     let record = json_of("coretwin", &[&REPLAY[..], &["off", "--json"]].concat())?;
     let minutes = record["minutes"].as_array().context("no minutes")?;
     // The second recorder adds to what the first wrote, and lost at most the block that it was in.
-    ensure!(minutes.len() >= 5, "{} blocks", minutes.len());
+    ensure!(minutes.len() >= 4, "{} blocks", minutes.len());
     let mean = |name: &str| -> Result<f64> {
         let values: Option<Vec<f64>> = minutes.iter().map(|it| it[name].as_f64()).collect();
         let values = values.with_context(|| format!("no {name}"))?;
@@ -162,8 +162,18 @@ fn recorded(method: &str, cpus: &[usize], cores: f64) -> Result<String> {
     };
     let (busy, both) = (mean("core_busy")?, mean("both_busy")?);
     let told = format!("{} blocks, {busy:.3} cores busy, {both:.3} with both", minutes.len());
-    ensure!((busy - cores).abs() <= OFF_MAX && (both - 1.0).abs() <= OFF_MAX, "{told}");
+    // The recorder runs too, emulated for much of the time, and where a core has a CPU to spare.
+    ensure!((busy - cores).abs() <= OFF_MAX && both >= 1.0 - OFF_MAX, "{told}");
     let groups = record["groups"].as_array().context("no groups")?;
-    ensure!(groups.iter().any(|group| group["name"] == "/hot"), "no /hot in {groups:?}");
+    let hot = groups.iter().find(|group| group["name"] == "/hot");
+    let hot = hot.with_context(|| format!("no /hot in {groups:?}"))?;
+    let elapsed_s: f64 = minutes.iter().filter_map(|it| it["elapsed_s"].as_f64()).sum();
+    let of = |name: &str| hot[name].as_f64().map(|time_s| time_s / elapsed_s);
+    let (alone, beside) = (of("alone_s").context("alone")?, of("beside_s").context("beside")?);
+    let told = format!("{told}; the loops {alone:.3} CPUs alone, {beside:.3} beside");
+    // A loop on a core of its own is alone but for the recorder.
+    let most = cpus.len() as f64;
+    let is_all = (alone + beside - most).abs() <= OFF_MAX * most;
+    ensure!(is_all && beside >= shared - OFF_MAX * most, "{told}");
     Ok(told)
 }
