@@ -31,7 +31,6 @@ pub(super) const PAGES: &[Page] = &[
         records: &[
             record("`fleet.json`", "base/src/fleet/plan.rs:FleetPlan"),
             record("`manifest.json` of a bundle", "base/src/fleet/plan.rs:Manifest"),
-            record("`survey.json` of a bundle", "base/src/fleet/survey.rs:Survey"),
             record("A line of `merged/members.jsonl`", "base/src/fleet.rs:Member"),
             record("A line of `merged/refused.jsonl`", "base/src/fleet.rs:Refused"),
             record("`fleet status --json`", "lab/src/fleet/status.rs:Status"),
@@ -45,10 +44,11 @@ pub(super) const PAGES: &[Page] = &[
     Page {
         file: "format-machine.md",
         title: "Records of a machine, its SMT switch and its scheduler",
-        about: "For those who read the JSON of `topology`, `probe`, `smt`, `sched` and `list`.",
+        about: "For those who read the JSON of `topology`, `probe`, `survey`, `smt`, `sched` and `list`.",
         records: &[
             record("`topology --json`", "cli/src/verb/topology.rs:Shown"),
             record("`probe --json`", "base/src/account/probe.rs:Probe"),
+            record("`survey.json` of a bundle", "base/src/fleet/survey.rs:Survey"),
             record("`smt status --json`", "cli/src/verb/smt/status.rs:Status"),
             record(
                 "`smt off`, `on`, `level` and `restore`, with `--json`",
