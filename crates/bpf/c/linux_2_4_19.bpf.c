@@ -64,7 +64,6 @@ char LICENSE[] SEC("license") = "GPL";
 #define SLICE_NS 1000000000ull
 /* Tasks that a CPU looks at in one walk. */
 #define LOOKED_MAX 8192
-#define ITERATE_BACKWARDS (1ull << 16) /* SCX_DSQ_ITER_REV */
 /* Walks of one switch: the best was lost to another CPU, or slices were renewed. */
 #define WALKS_MAX 4
 /* A task that waited so long goes next: the kernel's watchdog ends a scheduler after 30 s. */
@@ -109,8 +108,6 @@ struct cpu {
 	u8 online;
 	/* Programs of ours that the one that runs is called by. */
 	u8 nested;
-	/* Its next walk begins at the end of the list. */
-	u8 backwards;
 } __attribute__((aligned(64)));
 
 #include "live.h"
@@ -289,7 +286,7 @@ static enum walked walk(u32 cpu, struct task_struct *previous)
 		position = task->position;
 		how = GOES_ON;
 	}
-	bpf_iter_scx_dsq_new(&it, LIST, here->backwards ? ITERATE_BACKWARDS : 0);
+	bpf_iter_scx_dsq_new(&it, LIST, 0);
 	while ((p = bpf_iter_scx_dsq_next(&it))) {
 		s64 good;
 
@@ -312,8 +309,6 @@ static enum walked walk(u32 cpu, struct task_struct *previous)
 		if (good == NEXT)
 			break;
 	}
-	/* Tasks beyond the bound are seen from the other end, or they would wait for ever. */
-	here->backwards = here->looked > LOOKED_MAX && !here->backwards;
 	WRITE_ONCE(hurry, most == NEXT);
 	if (how != NOBODY && !most)
 		how = ALL_SPENT;

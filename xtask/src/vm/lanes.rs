@@ -17,7 +17,7 @@ use std::time::Instant;
 /// Machines side by side. On two cores two take less time than one after the other: a boot is mostly
 /// one CPU's work.
 const LANES: usize = 2;
-/// For 9,000 tasks.
+/// For thousands of tasks.
 const MEMORY_MIB: u32 = 1024;
 
 /// A machine in the queue.

@@ -96,9 +96,9 @@ const NEVER_SHARE: f64 = 0.15;
 /// What is no less than this share in any simulated run happens in a guest, too: at least so much of the least.
 const SURE_SHARE: f64 = 0.05;
 const FLOOR: f64 = 0.1;
-/// Tolerance of the number of moves or renewals, either way, and as a share of it.
+/// Tolerance of the number of moves or renewals, either way, and as a share of it: whatever else runs renews, too.
 const COUNTS_BESIDE: f64 = 4.0;
-const COUNTS_SHARE: f64 = 0.25;
+const COUNTS_SHARE: f64 = 0.4;
 
 /// Now and then one run lies far beside, and the next does not; a policy that differs does each time. So often
 /// in all.
@@ -212,6 +212,6 @@ mod tests {
         assert!(is_near("woke_sibling_of_wakes", 0.0, 0.01, 0.14), "it may not happen");
         assert!(!is_near("woke_sibling_of_wakes", 0.4, 0.1, 0.14));
         assert!(is_near("active_moved", 5.0, 1.0, 1.0) && !is_near("active_moved", 6.0, 1.0, 1.0));
-        assert!(is_near("renewals", 60.0, 75.0, 75.0) && !is_near("renewals", 50.0, 75.0, 75.0));
+        assert!(is_near("renewals", 50.0, 75.0, 75.0) && !is_near("renewals", 40.0, 75.0, 75.0));
     }
 }
