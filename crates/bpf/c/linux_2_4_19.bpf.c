@@ -101,7 +101,10 @@ struct cpu {
 	s64 counter;
 	u64 epoch;
 	s64 nice;
-	/* Tasks looked at in this walk; kept here, for the verifier follows every value of a local. */
+	/* Of this walk: the best goodness, the place of the task that runs, tasks looked at. Kept here, for the verifier
+	 * follows every value of a local. */
+	s64 most;
+	u64 position;
 	u32 looked;
 	u8 runs;
 	u8 yielded;
@@ -276,14 +279,15 @@ static enum walked walk(u32 cpu, struct task_struct *previous)
 	struct bpf_iter_scx_dsq it;
 	enum walked how = NOBODY;
 	struct task *task;
-	s64 most = NO_TASK;
-	u64 position = 0, now = now_ns();
+	u64 now = now_ns();
 
 	here->looked = 0;
+	here->most = NO_TASK;
+	here->position = 0;
 	if (previous && (task = task_of(previous))) {
 		here->looked = 1;
-		most = goodness(previous, task, cpu, here->memory);
-		position = task->position;
+		here->most = goodness(previous, task, cpu, here->memory);
+		here->position = task->position;
 		how = GOES_ON;
 	}
 	bpf_iter_scx_dsq_new(&it, LIST, 0);
@@ -301,20 +305,21 @@ static enum walked walk(u32 cpu, struct task_struct *previous)
 		if (since(now, task->waits_ns) >= OVERDUE_NS)
 			good = NEXT;
 		/* Of equals the first in the list, where the one that runs has its place, too. */
-		if (good > most || (good == most && how == GOES_ON && before(task->position, position))) {
-			most = good;
+		if (good > here->most ||
+		    (good == here->most && how == GOES_ON && before(task->position, here->position))) {
+			here->most = good;
 			best = p;
 			how = TOOK;
 		}
 		if (good == NEXT)
 			break;
 	}
-	WRITE_ONCE(hurry, most == NEXT);
-	if (how != NOBODY && !most)
+	WRITE_ONCE(hurry, here->most == NEXT);
+	if (how != NOBODY && !here->most)
 		how = ALL_SPENT;
 	else if (how == TOOK && best && !move_from(&it, best, DSQ_LOCAL))
 		how = WAS_LOST;
-	else if (how == TOOK && most == NEXT)
+	else if (how == TOOK && here->most == NEXT)
 		add_once(OVERDUE, 1);
 	bpf_iter_scx_dsq_destroy(&it);
 	add_once(LOOKED, here->looked);
