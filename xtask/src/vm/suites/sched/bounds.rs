@@ -58,8 +58,9 @@ pub(in crate::vm) const PAGE: &str = "\
 
 Written by `cargo xtask vm sched --boot bounds24 --boot bounds25 --boot bounds25a9 --page`. Linux RELEASE, 2 cores with
 2 siblings each, emulated, time by instructions. Each load has a loading of the scheduler. Tasks that compute are counted
-for 3 s, 1,000 that may run anywhere for 20 s, when all are there. *Looked* is tasks looked at for a switch, *most* in one walk. The other columns are [counters](../reference/scheduler.md)
-of what the originals do not do; [a table](../method/article-schedulers.md) says what for.
+for 3 s, 1,000 that may run anywhere for 20 s, when all are there. *Looked* is tasks looked at for a switch, in all its
+walks, *most* in one walk. The other columns are [counters](../reference/scheduler.md) of what the originals do not do;
+[a table](../method/article-schedulers.md) says what for.
 ";
 /// So long that tasks of a crowd wait 15 s.
 const LONG: Duration = Duration::from_secs(20);
