@@ -311,6 +311,7 @@ fn no_verb_prints_what_steers_a_terminal() {
         &["simulate", "core", "--preset", HOSTILE],
         &["simulate", "import", HOSTILE],
         &["generate", "completions", HOSTILE],
+        &["survey", "--yes", "--out", HOSTILE],
     ];
     for args in verbs {
         assert!(!go(args).0, "{args:?} can be no success");

@@ -52,7 +52,7 @@ mod tests {
                 };
                 let machines = suite.wanted(&wanted);
                 let may_have_none = match suite.name {
-                    "clock" | "recording" | "service" => fast,
+                    "clock" | "recording" | "service" | "survey" => fast,
                     "compare" => true,
                     _ => false,
                 };
