@@ -12,6 +12,7 @@ pub mod valuation;
 pub use valuation::Valuation;
 
 use coretwin_base::account::{CoreUse, Factors, MethodName, Run, Span, TaskUse, Window, Worth};
+use std::borrow::Cow;
 
 /// Share of a core in use with k busy, for k = 1 to n, and its range.
 pub fn capacity_shares(yields: &[Span]) -> Vec<Span> {
@@ -30,6 +31,36 @@ pub fn capacity_shares(yields: &[Span]) -> Vec<Span> {
             high: share(k, |span| span.high, |span| span.low),
         })
         .collect()
+}
+
+/// A core of which the method saw nothing, as in a window without a look: only how long its CPUs were
+/// busy is known. The value takes them for independent, the range knows nothing.
+pub fn known(core: &CoreUse, elapsed_s: f64) -> Cow<'_, CoreUse> {
+    let is_open = |span: &Span| span.low <= 0.0 && span.high >= elapsed_s * (1.0 - 1e-9);
+    let is_nothing = |span: &Span| span.value <= 0.0;
+    let unseen = core.by_busy_s.iter().all(is_open) || core.by_busy_s.iter().all(is_nothing);
+    if !unseen || elapsed_s <= 0.0 {
+        return Cow::Borrowed(core);
+    }
+    let busy: Vec<f64> =
+        core.by_cpu.iter().map(|cpu| (cpu.busy_s / elapsed_s).clamp(0.0, 1.0)).collect();
+    let open = |share: f64| Span { value: share * elapsed_s, low: 0.0, high: elapsed_s };
+    let by_busy_s = by_chance(&busy).into_iter().map(open).collect();
+    Cow::Owned(CoreUse { by_busy_s, ..core.clone() })
+}
+
+/// Shares of time with exactly k busy, for k = 0 to n, of CPUs that are busy for those shares and
+/// overlap by chance.
+pub fn by_chance(shares: &[f64]) -> Vec<f64> {
+    let mut exactly = vec![1.0];
+    for share in shares {
+        exactly.push(0.0);
+        for k in (0..exactly.len()).rev() {
+            let joined = if k == 0 { 0.0 } else { exactly[k - 1] * share };
+            exactly[k] = exactly[k] * (1.0 - share) + joined;
+        }
+    }
+    exactly
 }
 
 pub fn capacity_used_s(core: &CoreUse, factors: &Factors) -> Span {

@@ -3,17 +3,15 @@
 //! Pure arithmetic. What cannot be seen is said so: pairs and clash are exact where the method sees
 //! them, and else the most that the window allows.
 
-use crate::bursts::by_chance;
 use crate::snapshot::{Cgroup, Clash, Core, Machine, Pair, Short, Snapshot, Task};
 use coretwin_account::model::{self, Valuation};
 use coretwin_account::summary::valued;
-use coretwin_base::account::{CoreUse, Span, Window, Worth};
+use coretwin_base::account::{Span, Window, Worth};
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::machine::topology::Topology;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::warning::Warning;
 use coretwin_host::pressure::Pressure;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 const PAIRS_MAX: usize = 64;
@@ -41,7 +39,7 @@ pub fn snapshot(seen: Seen<'_>) -> Snapshot {
     let cores: Vec<Core> = (0..)
         .zip(&window.cores)
         .map(|(index, core)| {
-            let core = &known(core, window.elapsed_s);
+            let core = &model::known(core, window.elapsed_s);
             let place = core.cpus.first().and_then(|cpu| places.get(&cpu).copied());
             let (package, llc) = place.unwrap_or_default();
             // What the method saw of the core; the looks of `sampled` do not end with the window.
@@ -80,22 +78,6 @@ pub fn snapshot(seen: Seen<'_>) -> Snapshot {
         offline: topology.cpus.iter().filter(|cpu| !cpu.online).map(|cpu| cpu.cpu).collect(),
         warnings: seen.warnings,
     }
-}
-
-/// A core of which the method saw nothing, as in a window without a look: only how long its CPUs were
-/// busy is known. The value takes them for independent, the range knows nothing.
-fn known(core: &CoreUse, elapsed_s: f64) -> Cow<'_, CoreUse> {
-    let is_open = |span: &Span| span.low <= 0.0 && span.high >= elapsed_s * (1.0 - 1e-9);
-    let is_nothing = |span: &Span| span.value <= 0.0;
-    let unseen = core.by_busy_s.iter().all(is_open) || core.by_busy_s.iter().all(is_nothing);
-    if !unseen || elapsed_s <= 0.0 {
-        return Cow::Borrowed(core);
-    }
-    let busy: Vec<f64> =
-        core.by_cpu.iter().map(|cpu| (cpu.busy_s / elapsed_s).clamp(0.0, 1.0)).collect();
-    let open = |share: f64| Span { value: share * elapsed_s, low: 0.0, high: elapsed_s };
-    let by_busy_s = by_chance(&busy).into_iter().map(open).collect();
-    Cow::Owned(CoreUse { by_busy_s, ..core.clone() })
 }
 
 fn share(seconds: Span, of_s: f64) -> Span {

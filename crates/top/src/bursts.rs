@@ -6,7 +6,7 @@
 //! where one takes long, on machines of hundreds of CPUs, the next comes later.
 
 use crate::snapshot::Short;
-use coretwin_account::model::{Valuation, capacity_shares};
+use coretwin_account::model::{Valuation, by_chance, capacity_shares};
 use coretwin_base::account::Siblings;
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_host::observe::{CpuTimes, cpu_times};
@@ -125,20 +125,6 @@ fn busy_share(cpu: CpuId, earlier: &CpuTimes, later: &CpuTimes) -> f64 {
         .saturating_add(now.steal.saturating_sub(then.steal));
     let all = busy.saturating_add(now.idle.saturating_sub(then.idle));
     if all == 0 { 0.0 } else { busy as f64 / all as f64 }
-}
-
-/// Shares of time with exactly k busy, for k = 0 to n, of CPUs that are busy for those shares and
-/// overlap by chance.
-pub(crate) fn by_chance(shares: &[f64]) -> Vec<f64> {
-    let mut exactly = vec![1.0];
-    for share in shares {
-        exactly.push(0.0);
-        for k in (0..exactly.len()).rev() {
-            let joined = if k == 0 { 0.0 } else { exactly[k - 1] * share };
-            exactly[k] = exactly[k] * (1.0 - share) + joined;
-        }
-    }
-    exactly
 }
 
 fn own_cpu_time() -> Duration {
