@@ -4,8 +4,16 @@
 //! path of a mount that shows only that part; `mountinfo` tells which (cgroups(7)).
 
 use crate::root::Root;
+use coretwin_base::machine::cpu_set::CpuSet;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, Instant};
+
+/// How long limits are taken as they were read.
+const LIMITS_FOR: Duration = Duration::from_secs(10);
+/// Groups whose limits are remembered.
+const LIMITS_MAX: usize = 1000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Hierarchy {
@@ -88,6 +96,15 @@ impl Cgroups {
         })
     }
 
+    /// Folder and list of the CPUs that our tasks may run on, of the nearest group that says so.
+    pub(crate) fn effective_cpus(&self, root: &Root) -> Option<(String, String)> {
+        // Version 1 has `effective_cpus` only on some kernels; `cpus` is the request, cut to the
+        // parent's by the kernel itself.
+        ["cpuset.effective_cpus", "cpuset.cpus"]
+            .into_iter()
+            .find_map(|file| self.values(root, "cpuset", file, "cpuset.cpus.effective").next())
+    }
+
     /// CPUs of CPU time per second that a quota leaves us, if there is one: the tightest of our
     /// own group and those above it (`cpu.max`, or `cpu.cfs_quota_us` over `cpu.cfs_period_us`).
     pub(crate) fn cpu_quota(&self, root: &Root) -> Option<f64> {
@@ -107,6 +124,47 @@ impl Cgroups {
             (quota > 0.0 && period > 0.0).then_some(quota / period)
         };
         folders.iter().filter_map(quota).min_by(f64::total_cmp)
+    }
+}
+
+/// What a group may use of the machine.
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// CPU seconds a second, by its quota or the tightest above it (`cpu.max`); `None` without one.
+    pub quota_cpus: Option<f64>,
+    /// CPUs that its tasks may run on (`cpuset.cpus.effective`); `None` if nothing says so.
+    pub cpus: Option<CpuSet>,
+}
+
+/// The limits of a group, by its path in the hierarchy, read again when they are old.
+pub struct AllLimits {
+    root: Root,
+    mounts: Vec<Mount>,
+    read: BTreeMap<String, Limits>,
+    since: Instant,
+}
+
+impl AllLimits {
+    pub fn new(root: &Root) -> Self {
+        let (root, mounts) = (root.clone(), mounts(root));
+        Self { root, mounts, read: BTreeMap::new(), since: Instant::now() }
+    }
+
+    pub fn of(&mut self, path: &str) -> Limits {
+        if self.since.elapsed() >= LIMITS_FOR || self.read.len() >= LIMITS_MAX {
+            self.read.clear();
+            self.since = Instant::now();
+        }
+        if let Some(limits) = self.read.get(path) {
+            return limits.clone();
+        }
+        let lines = format!("0::{path}\n1:cpu:{path}\n2:cpuset:{path}\n");
+        let groups = Cgroups::parse(&self.mounts, &lines);
+        let cpus = groups.effective_cpus(&self.root);
+        let cpus = cpus.and_then(|(_, text)| CpuSet::parse(&text).ok());
+        let limits = Limits { quota_cpus: groups.cpu_quota(&self.root), cpus };
+        self.read.insert(path.to_owned(), limits.clone());
+        limits
     }
 }
 
@@ -297,6 +355,23 @@ mod tests {
         assert_eq!(cgroups.cpu_quota(&root), Some(1.5));
         let nearest = cgroups.values(&root, "cpu", "", "cpu.max").next().expect("file");
         assert_eq!(nearest, ("/sys/fs/cgroup/a/b".to_owned(), "max 100000".to_owned()));
+    }
+
+    #[test]
+    fn limits_are_the_tightest_quota_and_the_nearest_cpuset() {
+        let (_folder, root) = of_files(&[
+            ("proc/self/mountinfo", V2),
+            ("sys/fs/cgroup/cpuset.cpus.effective", "0-7\n"),
+            ("sys/fs/cgroup/a/b/cpu.max", "50000 100000\n"),
+            ("sys/fs/cgroup/a/cpu.max", "150000 100000\n"),
+            ("sys/fs/cgroup/a/cpuset.cpus.effective", "0-2\n"),
+        ]);
+        let mut limits = AllLimits::new(&root);
+        let cpus = |text| CpuSet::parse(text).ok();
+        assert_eq!(limits.of("/a/b"), Limits { quota_cpus: Some(0.5), cpus: cpus("0-2") });
+        assert_eq!(limits.of("/a"), Limits { quota_cpus: Some(1.5), cpus: cpus("0-2") });
+        assert_eq!(limits.of("/c"), Limits { quota_cpus: None, cpus: cpus("0-7") });
+        assert_eq!(limits.of("/../a\n0::/a"), Limits { quota_cpus: None, cpus: cpus("0-7") });
     }
 
     #[test]

@@ -11,6 +11,7 @@ use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::machine::topology::Topology;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::warning::Warning;
+use coretwin_host::cgroup::Limits;
 use coretwin_host::pressure::Pressure;
 use std::collections::BTreeMap;
 
@@ -24,6 +25,8 @@ pub struct Seen<'a> {
     /// The largest short looks, and of every core the largest share busy.
     pub short: Option<(Short, Vec<f64>)>,
     pub pressure: Option<Pressure>,
+    /// What a cgroup may use.
+    pub limits: &'a mut dyn FnMut(&str) -> Limits,
     /// End of the window, in seconds since 1970.
     pub time_unix_s: f64,
     pub warnings: Vec<Warning>,
@@ -71,7 +74,7 @@ pub fn snapshot(seen: Seen<'_>) -> Snapshot {
         core_yield: factors.core_yield.clone(),
         slowdown: factors.slowdown.clone(),
         pressure: seen.pressure,
-        cgroups: cgroups(&tasks, model::capacity_most_s(window, valuation)),
+        cgroups: cgroups(&tasks, model::capacity_most_s(window, valuation), seen.limits),
         pairs: pairs(window, &tasks, factors.slowdown.by_busy.get(1).copied()),
         cores,
         tasks,
@@ -136,7 +139,7 @@ fn machine(window: &Window, cores: &[Core]) -> Machine {
     }
 }
 
-fn cgroups(tasks: &[Task], most_s: f64) -> Vec<Cgroup> {
+fn cgroups(tasks: &[Task], most_s: f64, limits: &mut dyn FnMut(&str) -> Limits) -> Vec<Cgroup> {
     let mut groups = BTreeMap::<Option<&str>, (u32, Worth)>::new();
     for task in tasks {
         let group = groups.entry(task.cgroup.as_deref()).or_default();
@@ -144,6 +147,7 @@ fn cgroups(tasks: &[Task], most_s: f64) -> Vec<Cgroup> {
         group.1.include(&task.worth);
     }
     let made = groups.into_iter().map(|(path, (tasks, worth))| Cgroup {
+        limits: path.map(&mut *limits).unwrap_or_default(),
         path: path.map(str::to_owned),
         tasks,
         worth: model::capped(worth, most_s),
@@ -256,6 +260,7 @@ mod tests {
             valuation: &valuation,
             short: None,
             pressure: None,
+            limits: &mut |_| Limits::default(),
             time_unix_s: 0.0,
             warnings: Vec::new(),
         });

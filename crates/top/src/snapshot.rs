@@ -5,6 +5,7 @@ use coretwin_base::account::{Factor, MethodName, SiblingsOrigin, Span, Worth};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::origin::Origin;
 use coretwin_base::warning::Warning;
+use coretwin_host::cgroup::Limits;
 use coretwin_host::pressure::Pressure;
 use serde::{Deserialize, Serialize};
 
@@ -120,6 +121,9 @@ pub struct Cgroup {
     /// Its path from the root of the hierarchy; `None` for tasks whose cgroup is not known.
     pub path: Option<String>,
     pub tasks: u32,
+    /// What it may use; left out by older records.
+    #[serde(default)]
+    pub limits: Limits,
     #[serde(flatten)]
     pub worth: Worth,
 }

@@ -11,6 +11,7 @@ use coretwin_base::account::{Siblings, Window};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::machine::topology::{Topology, Trust};
 use coretwin_base::warning::Warning;
+use coretwin_host::cgroup::AllLimits;
 use coretwin_host::heap::Heap;
 use coretwin_host::pressure;
 use coretwin_host::root::Root;
@@ -43,6 +44,7 @@ pub struct Source {
     bursts: Option<Bursts>,
     changed: Option<Warning>,
     heap: Heap,
+    limits: AllLimits,
 }
 
 impl Source {
@@ -53,6 +55,7 @@ impl Source {
             bursts: None,
             changed: None,
             heap: Heap::default(),
+            limits: AllLimits::new(&root),
             root,
             make,
             watch,
@@ -102,6 +105,7 @@ impl Source {
             valuation: &self.watch.valuation,
             short: self.bursts.as_mut().and_then(Bursts::take),
             pressure: pressure::read(&self.root),
+            limits: &mut |path| self.limits.of(path),
             time_unix_s: now.map_or(0.0, |since| since.as_secs_f64()),
             warnings,
         });

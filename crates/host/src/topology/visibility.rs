@@ -23,11 +23,7 @@ pub(super) fn read(
     }
     let cgroups = Cgroups::read(root);
     let mut allowed = online.clone();
-    // Version 1 has `effective_cpus` only on some kernels; `cpus` is the request, cut to the
-    // parent's by the kernel itself.
-    let cpuset = ["cpuset.effective_cpus", "cpuset.cpus"]
-        .into_iter()
-        .find_map(|file| cgroups.values(root, "cpuset", file, "cpuset.cpus.effective").next());
+    let cpuset = cgroups.effective_cpus(root);
     if let Some((folder, text)) = cpuset
         && let Ok(cpus) = CpuSet::parse(&text)
         && !online.is_subset(&cpus)

@@ -81,6 +81,15 @@ pub const METRICS: &[Metric] = &[
             }
         },
     ),
+    gauge(
+        "coretwin_cgroup_core_capacity_left",
+        "Whole cores that a cgroup may still use, by its CPUs and its quota.",
+        |totals, _, out| {
+            for (path, group) in &totals.cgroups {
+                group.cores_left.iter().for_each(|left| bounds(out, &[("cgroup", path)], left));
+            }
+        },
+    ),
     gauge("coretwin_clash_cores", "Cores that share while others idle.", |_, snapshot, out| {
         out.add(&[], snapshot.machine.clash_cores.value);
     }),

@@ -5,7 +5,9 @@ use super::{dialect_of_file, metrics::METRICS, text};
 use crate::screen::tests::made;
 use crate::snapshot::{Cgroup, Snapshot};
 use coretwin_base::account::{Span, Worth};
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::openmetrics::Dialect;
+use coretwin_host::cgroup::Limits;
 use openmetrics_parser::{openmetrics::parse_openmetrics, prometheus::parse_prometheus};
 use std::collections::BTreeSet;
 
@@ -20,6 +22,7 @@ fn group(path: &str) -> Cgroup {
     Cgroup {
         path: Some(path.to_owned()),
         tasks: 1,
+        limits: Limits::default(),
         worth: Worth { raw_s: 1.0, ..Worth::default() },
     }
 }
@@ -103,7 +106,38 @@ fn capacity_of_cores_and_cgroups_is_of_the_last_window_alone() {
     };
     has(&text, &used("value", "1.5"));
     has(&text, &used("high", "2"));
-    // What did not run in the last window used nothing.
+    let left = |path: &str, bound: &str, value: &str| {
+        let name = "coretwin_cgroup_core_capacity_left";
+        format!("{name}{{cgroup=\"{path}\",bound=\"{bound}\"}} {value}\n")
+    };
+    // Without a quota, what its cores have; of a quota of 0.75 CPUs a third is used, and the rest is worth
+    // between half a core a CPU, beside busy siblings, and all of one that gains nothing by them.
+    let quota = |quota_cpus, raw_s, cpus: &CpuSet| Cgroup {
+        limits: Limits { quota_cpus, cpus: Some(cpus.clone()) },
+        worth: Worth { raw_s, ..Worth::default() },
+        ..group("/quota")
+    };
+    let (here, nowhere) = (window.cores[0].cpus.clone(), CpuSet::parse("1000").expect("set"));
+    window.core_yield.by_busy = [(1.0, 1.0, 1.0), (1.25, 1.0, 1.6)]
+        .map(|(value, low, high)| Span { value, low, high })
+        .to_vec();
+    window.cores[0].capacity_share = Span { value: 0.25, low: 0.125, high: 0.5 };
+    let text_of =
+        |group: Cgroup| exported(&[Snapshot { cgroups: vec![group], ..window.clone() }]).1;
+    let free = text_of(quota(None, 0.5, &here));
+    for (bound, value) in [("value", "0.75"), ("low", "0.5"), ("high", "0.875")] {
+        has(&free, &left("/quota", bound, value));
+    }
+    let tight = text_of(quota(Some(0.75), 0.5, &here));
+    for (bound, value) in [("value", "0.25"), ("low", "0.25"), ("high", "0.5")] {
+        has(&tight, &left("/quota", bound, value));
+    }
+    has(&text_of(quota(Some(0.75), 2.0, &here)), &left("/quota", "high", "0"));
+    has(&text_of(quota(None, 0.5, &nowhere)), &left("/quota", "high", "0"));
+    // What did not run in the last window used nothing, and may use all that it is allowed.
+    let ran = Snapshot { cgroups: vec![quota(Some(0.625), 0.5, &here)], ..window.clone() };
+    let idle = Snapshot { cgroups: Vec::new(), ..window.clone() };
+    has(&exported(&[ran, idle]).1, &left("/quota", "value", "0.5"));
     let idle = Snapshot { cgroups: Vec::new(), ..window.clone() };
     has(&exported(&[window, idle]).1, &used("value", "0"));
 }

@@ -2,7 +2,9 @@
 //! forgotten, and of cgroups so many are kept that their number does not grow for ever.
 
 use crate::snapshot::Snapshot;
+use coretwin_account::model::capacity_shares;
 use coretwin_base::account::{Span, Worth};
+use coretwin_host::cgroup::Limits;
 use std::collections::BTreeMap;
 
 /// Under which name tasks are counted whose cgroup is not known.
@@ -38,7 +40,37 @@ pub struct Group {
     pub worth: Worth,
     /// Whole cores that it used in the last window.
     pub cores_used: Span,
+    /// Whole cores that it may still use; `None` if more than one group is counted here.
+    pub cores_left: Option<Span>,
+    limits: Option<Limits>,
     last_s: f64,
+}
+
+/// Whole cores that a group may still use: what its CPUs' cores have left, and no more than its quota. A CPU
+/// second of a quota is worth most where the siblings idle and least where all are busy; the value has
+/// the worth of those that the group used, or of one alone.
+fn left(limits: &Limits, used: &Worth, snapshot: &Snapshot) -> Span {
+    let mut cores = Span::default();
+    for core in &snapshot.cores {
+        if limits.cpus.as_ref().is_none_or(|cpus| !cpus.intersection(&core.cpus).is_empty()) {
+            let Span { value, low, high } = core.capacity_share;
+            let [value, low, high] = [value, high, low].map(|used| (1.0 - used).max(0.0));
+            cores = cores.plus(Span { value, low, high });
+        }
+    }
+    let Some(quota) = limits.quota_cpus else { return cores };
+    let left = (quota - used.raw_s / snapshot.elapsed_s).max(0.0);
+    let shares = capacity_shares(&snapshot.core_yield.by_busy);
+    let worth = || (1..).zip(&shares).map(|(k, share): (u32, _)| (f64::from(k), share));
+    let low = worth().map(|(k, share)| share.low / k).fold(1.0, f64::min);
+    let high = worth().map(|(k, share)| share.high / k).fold(0.0, f64::max);
+    let alone = shares.first().map_or(1.0, |share| share.value);
+    let value = if used.raw_s > 0.0 { used.capacity_s.value / used.raw_s } else { alone };
+    Span {
+        value: cores.value.min(left * value.clamp(low, high)),
+        low: cores.low.min(left * low),
+        high: cores.high.min(left * high),
+    }
 }
 
 impl Totals {
@@ -56,10 +88,16 @@ impl Totals {
         self.add_cores(snapshot);
         for group in self.cgroups.values_mut() {
             group.cores_used = Span::default();
+            // What does not run has all of its limits left.
+            group.cores_left =
+                group.limits.as_ref().map(|it| left(it, &Worth::default(), snapshot));
         }
         for group in &snapshot.cgroups {
             let path = self.kept(group.path.as_deref().unwrap_or(NOT_KNOWN));
+            let is_one = group.path.as_ref() == Some(&path);
             let kept = self.cgroups.entry(path).or_default();
+            kept.limits = is_one.then(|| group.limits.clone());
+            kept.cores_left = is_one.then(|| left(&group.limits, &group.worth, snapshot));
             kept.worth.include(&group.worth);
             let Span { value, low, high } = group.worth.capacity_s;
             let [value, low, high] = [value, low, high].map(|seconds| seconds / elapsed_s);

@@ -11,6 +11,7 @@ use coretwin_base::account::{
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
 use coretwin_base::machine::topology::Topology;
 use coretwin_base::warning::Warning;
+use coretwin_host::cgroup::Limits;
 use coretwin_host::pressure::Pressure;
 use expect_test::expect_file;
 use ratatui::Terminal;
@@ -118,6 +119,7 @@ pub(crate) fn made(cores: u32) -> Snapshot {
         topology: &topology,
         valuation: &valuation,
         short: Some((short, vec![1.0; window.cores.len()])),
+        limits: &mut |_| Limits::default(),
         pressure: Some(pressure),
         time_unix_s: 1_700_000_000.0,
         warnings: vec![Warning::new("method", text, "run it by sudo")],
