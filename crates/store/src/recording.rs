@@ -130,9 +130,7 @@ impl Recorded {
         match line {
             Line::Head(head) => {
                 schema::check(head.schema).map_err(|newer| newer.to_string())?;
-                if head.siblings.cores.is_empty() {
-                    return Err("field siblings has no cores".to_owned());
-                }
+                head.check()?;
                 self.sessions.push(Session { head, blocks: Vec::new() });
             }
             Line::Block(block) => {
@@ -185,7 +183,7 @@ mod tests {
         RecordingBlock {
             from: 1_700_000_000 + i64::from(number) * 60,
             elapsed_s: 60.000_123,
-            busy: (0..3).map(|_| span(time(2_000_000_000))).collect(),
+            busy: (0..3).map(|_| span(time(cores as u64 * 20_000_000))).collect(),
             cores: (0..cores).map(|_| (0..2).map(|_| time(30_000) as u32).collect()).collect(),
             names: (1..=groups).filter(|_| number == 0).map(named).collect(),
             groups: (1..=groups)

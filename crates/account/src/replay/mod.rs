@@ -4,7 +4,7 @@
 pub mod demand;
 
 use crate::model::Valuation;
-use coretwin_base::account::recording::{RecordingBlock, Session};
+use coretwin_base::account::recording::{RecordingBlock, RecordingHead, Session};
 use coretwin_base::account::replay::{
     Replay, ReplayGroup, ReplayHour, ReplayMinute, ReplayModel, ReplaySmt, Stretch,
 };
@@ -19,14 +19,24 @@ const HOUR_S: i64 = 3600;
 /// CPUs of a core that would get siblings.
 const THREADS: usize = 2;
 
+/// Blocks say when they began in whole seconds, and one ends a moment before the next begins.
+const APART_S: f64 = 2.0;
+
 struct Minute<'a> {
     block: &'a RecordingBlock,
     demand: Demand,
+    /// Time before it that is not recorded: what was left can have been done in it.
+    unrecorded_s: f64,
 }
 
 impl Minute<'_> {
     fn elapsed_s(&self) -> f64 {
         self.block.elapsed_s
+    }
+
+    /// Work that can be done from the end of the block before to its own end, of a capacity within it.
+    fn room_s(&self, capacity_s: f64) -> f64 {
+        capacity_s * (1.0 + self.unrecorded_s / self.elapsed_s())
     }
 
     fn fits(&self) -> bool {
@@ -43,6 +53,10 @@ fn within(work_s: f64, capacity_s: f64) -> bool {
     work_s <= capacity_s * (1.0 + 1e-4)
 }
 
+fn end_s(block: &RecordingBlock) -> f64 {
+    block.from as f64 + block.elapsed_s
+}
+
 /// CPUs of a core in a recording, and of the machine that is asked for: the larger is what yields are
 /// needed of.
 pub fn threads(sessions: &[Session]) -> (usize, usize) {
@@ -57,8 +71,14 @@ pub fn replay(sessions: &[Session], smt: ReplaySmt, valuation: &Valuation) -> Op
     let factors = valuation.factors(threads);
     let yields = &factors.core_yield.by_busy;
     let blocks = sessions.iter().flat_map(|session| &session.blocks);
-    let minutes: Vec<Minute<'_>> =
-        blocks.map(|block| Minute { block, demand: demand(block, yields, smt) }).collect();
+    let mut ended_s = f64::INFINITY;
+    let minute_of = |block| {
+        let before_s = std::mem::replace(&mut ended_s, end_s(block));
+        let unrecorded_s = block.from as f64 - before_s;
+        let unrecorded_s = if unrecorded_s > APART_S { unrecorded_s } else { 0.0 };
+        Minute { block, demand: demand(block, yields, smt), unrecorded_s }
+    };
+    let minutes: Vec<Minute<'_>> = blocks.map(minute_of).collect();
     let first = sessions.iter().find(|session| !session.blocks.is_empty())?;
     let hours_of = |fits: &dyn Fn(&Minute<'_>) -> bool| {
         let seconds = minutes.iter().filter(|minute| fits(minute)).map(Minute::elapsed_s);
@@ -75,7 +95,7 @@ pub fn replay(sessions: &[Session], smt: ReplaySmt, valuation: &Valuation) -> Op
         waits.fold(0.0, f64::max)
     };
     let even_s = |work: fn(&Demand) -> f64, capacity: fn(&Demand) -> f64| {
-        let pairs = demands().map(|demand| (work(demand), capacity(demand)));
+        let pairs = minutes.iter().map(|it| (work(&it.demand), it.room_s(capacity(&it.demand))));
         longest_s(&mut left_s(pairs), capacity)
     };
     let (throughput_low, throughput_high) = throughput(&minutes, smt, recorded_threads);
@@ -215,7 +235,7 @@ fn throughput(minutes: &[Minute<'_>], smt: ReplaySmt, recorded: usize) -> (f64, 
     let late = 1.0 - behind_s.map_or(0.0, |(_, left_s)| left_s) / sum(&|it| it.work.low);
     let low = lost.min(late).max(0.0);
     let most = |it: &Demand| it.high_s.unwrap_or(it.low_s);
-    let pairs = minutes.iter().map(|minute| (most(&minute.demand), minute.demand.capacity_high_s));
+    let pairs = minutes.iter().map(|it| (most(&it.demand), it.room_s(it.demand.capacity_high_s)));
     // What does not fit a block may be done in a later one.
     let high = sum(&most) - left_s(pairs).last().unwrap_or(0.0);
     (low, Some((high / sum(&|it| it.work.low)).max(low)))
@@ -284,14 +304,28 @@ fn warnings(sessions: &[Session], is_known: bool) -> Vec<Warning> {
             "if they share no core, this says what would be if they did",
         ));
     }
-    let machines = |session: &Session| {
-        (session.head.siblings.cores.len(), session.head.siblings.threads_per_core_max())
+    let is_another = |a: &RecordingHead, b: &RecordingHead| {
+        let threads = |head: &RecordingHead| head.siblings.threads_per_core_max();
+        a.siblings.cores.len() != b.siblings.cores.len()
+            || threads(a) != threads(b)
+            || a.cpu_model != b.cpu_model
     };
-    if sessions.windows(2).any(|pair| machines(&pair[0]) != machines(&pair[1])) {
+    if sessions.windows(2).any(|pair| is_another(&pair[0].head, &pair[1].head)) {
         warnings.push(Warning::new(
             "recording-changed",
-            "CPUs came or went during the recording: each block has the cores of its time",
+            "the machine changed during the recording: each block has the cores of its time",
             "replay the parts on their own if they are different machines",
+        ));
+    }
+    let blocks: Vec<&RecordingBlock> =
+        sessions.iter().flat_map(|session| &session.blocks).collect();
+    let goes_back = |pair: &&[&RecordingBlock]| pair[1].from as f64 + APART_S < end_s(pair[0]);
+    let back = blocks.windows(2).filter(goes_back).count();
+    if back > 0 {
+        warnings.push(Warning::new(
+            "clock-went-back",
+            format!("{back} blocks begin before the one before them ended"),
+            "the clock was set back, or recordings were put together: replay each on its own",
         ));
     }
     warnings
