@@ -183,7 +183,9 @@ struct Runs {
     /// Work that was done up to the end of each block.
     done_on_s: Vec<f64>,
     done_off_s: Vec<f64>,
+    /// With core scheduling: programs share cores with their like, or no task with another.
     done_shared_s: Vec<f64>,
+    done_apart_s: Vec<f64>,
     /// What a core with all siblings busy does over one with one busy.
     most: f64,
 }
@@ -202,6 +204,7 @@ impl Runs {
             outcome
         };
         let shared = run(&on, Settings::of(&CORE_SCHED));
+        let apart = run(&on, Settings::parse("one-per-core").expect("a policy"));
         let [on, off] = [&on, &off].map(|machine| run(machine, fair()));
         let born_s = |from: u64, to: u64| {
             let born = off.tasks.iter().filter(|task| (from..to).contains(&task.born_ns));
@@ -214,6 +217,7 @@ impl Runs {
         let (on, mixed_ns) = recorded(&on, cores, threads);
         let (off, _) = recorded(&off, cores, 1);
         let (shared, shared_mixed_ns) = recorded(&shared, cores, threads);
+        let (apart, _) = recorded(&apart, cores, threads);
         assert!(mixed_ns > 0 && shared_mixed_ns == 0, "{mixed_ns} {shared_mixed_ns}");
         let ends = (1..=BLOCKS).map(|number| number * BLOCK_NS);
         Self {
@@ -224,6 +228,7 @@ impl Runs {
             done_on_s: done_s(&on, &speeds_on),
             done_off_s: done_s(&off, &[1.0]),
             done_shared_s: done_s(&shared, &speeds_shared),
+            done_apart_s: done_s(&apart, &[1.0]),
             on,
             off,
             most: speeds_on.iter().copied().fold(0.0, f64::max),
@@ -235,15 +240,16 @@ impl Runs {
     }
 
     /// The recording, what was done in it, and what is done on the machine that is asked for.
-    fn of(&self, recorded: Recorded, smt: ReplaySmt) -> (&Session, &[f64], &[f64]) {
+    fn of(&self, recorded: Recorded, asked: Asked) -> (&Session, &[f64], &[f64]) {
         let (session, then) = match recorded {
             Recorded::On => (&self.on, &self.done_on_s),
             Recorded::Off => (&self.off, &self.done_off_s),
         };
-        let now = match smt {
-            ReplaySmt::Off => &self.done_off_s,
-            ReplaySmt::On => &self.done_on_s,
-            ReplaySmt::CoreSched => &self.done_shared_s,
+        let now = match asked {
+            Asked::Off => &self.done_off_s,
+            Asked::On => &self.done_on_s,
+            Asked::Shared => &self.done_shared_s,
+            Asked::Apart => &self.done_apart_s,
         };
         (session, then, now)
     }
@@ -253,6 +259,24 @@ impl Runs {
 enum Recorded {
     On,
     Off,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Asked {
+    Off,
+    On,
+    Shared,
+    Apart,
+}
+
+impl Asked {
+    fn smt(self) -> ReplaySmt {
+        match self {
+            Self::Off => ReplaySmt::Off,
+            Self::On => ReplaySmt::On,
+            Self::Shared | Self::Apart => ReplaySmt::CoreSched,
+        }
+    }
 }
 
 /// Work done up to the end of each block, by the truth of what k siblings do.
@@ -294,18 +318,19 @@ const ROUNDING_S: f64 = 1e-3;
 /// A task that is short of its end when a block ends, on each core.
 const SLACK_S: f64 = TASK_NS as f64 / 1e9;
 
-fn hold(runs: &Runs, from: Recorded, smt: ReplaySmt, found: &mut Found) {
-    let (recorded, done_then, done_now) = runs.of(from, smt);
+fn hold(runs: &Runs, from: Recorded, asked: Asked, found: &mut Found) {
+    let (recorded, done_then, done_now) = runs.of(from, asked);
+    let smt = asked.smt();
     let yields = &runs.yields.largest().core_yield.by_busy;
     let demands: Vec<Demand> =
         recorded.blocks.iter().map(|block| demand(block, yields, smt)).collect();
     let least = left_s(demands.iter().map(|it| (it.low_s, it.capacity_high_s)));
     let slack_s = SLACK_S * runs.cores as f64;
     // What the machine can do at least and at most, by the truth.
-    let (can_low_s, can_high_s) = match smt {
-        ReplaySmt::Off => (1.0, 1.0),
-        ReplaySmt::On => (runs.most, runs.most),
-        ReplaySmt::CoreSched => (runs.most.min(1.0), runs.most.max(1.0)),
+    let (can_low_s, can_high_s) = match asked {
+        Asked::Off | Asked::Apart => (1.0, 1.0),
+        Asked::On => (runs.most, runs.most),
+        Asked::Shared => (1.0, runs.most),
     };
     let [can_low_s, can_high_s] = [can_low_s, can_high_s].map(|by| by * runs.capacity_s());
     let (mut low_s, mut high_s) = (0.0, 0.0);
@@ -358,15 +383,14 @@ fn hold(runs: &Runs, from: Recorded, smt: ReplaySmt, found: &mut Found) {
 
 /// Over the loads of a machine, with the widths printed.
 #[expect(clippy::print_stderr, reason = "the widths of the bounds")]
-fn held(name: &str, runs: &[Runs], from: Recorded, smt: ReplaySmt) -> Found {
+fn held(name: &str, runs: &[Runs], from: Recorded, asked: Asked) -> Found {
     let mut found = Found::default();
-    runs.iter().for_each(|runs| hold(runs, from, smt, &mut found));
+    runs.iter().for_each(|runs| hold(runs, from, asked, &mut found));
     let mean = |width: f64, of: u32| width / f64::from(of);
     eprintln!(
-        "{name} recorded {from:?}, smt {}: {} of {} blocks are over: {} for certain, {} in doubt, {} fit; \
+        "{name} recorded {from:?}, asked {asked:?}: {} of {} blocks are over: {} for certain, {} in doubt, {} fit; \
          wrong by the rule: {}; width of demand {:.2}, of the same work {:.3} of capacity, of \
          throughput {:.3}",
-        smt.name(),
         found.over,
         found.blocks,
         found.certain,
@@ -384,19 +408,20 @@ fn held(name: &str, runs: &[Runs], from: Recorded, smt: ReplaySmt) -> Found {
 fn bounds_of_one_machine_hold_on_the_other() {
     for machine in MACHINES {
         let runs: Vec<Runs> = (0..LOADS).map(|seed| Runs::new(machine, seed)).collect();
-        for (from, smt) in [
-            (Recorded::On, ReplaySmt::Off),
-            (Recorded::Off, ReplaySmt::On),
-            (Recorded::On, ReplaySmt::CoreSched),
-            (Recorded::Off, ReplaySmt::CoreSched),
+        for (from, asked) in [
+            (Recorded::On, Asked::Off),
+            (Recorded::Off, Asked::On),
+            (Recorded::On, Asked::Shared),
+            (Recorded::Off, Asked::Shared),
+            (Recorded::On, Asked::Apart),
         ] {
-            let found = held(machine.0, &runs, from, smt);
+            let found = held(machine.0, &runs, from, asked);
             // Bounds that say nothing hold too.
             assert!(found.work_width / f64::from(found.blocks) < 0.1, "{found:?}");
             assert!(found.fits * 4 >= found.blocks - found.over, "{found:?}");
-            match smt {
-                ReplaySmt::Off => assert!(found.certain * 2 >= found.over, "{found:?}"),
-                // What ran without siblings runs beside idle ones: more than that is never certain.
+            match asked {
+                Asked::Off => assert!(found.certain * 2 >= found.over, "{found:?}"),
+                // What ran has its place, but for siblings that are gone: more is never certain.
                 _ => assert!(found.over > 0 && found.certain == 0, "{found:?}"),
             }
         }
@@ -407,8 +432,8 @@ fn bounds_of_one_machine_hold_on_the_other() {
 fn where_siblings_cost_more_than_they_bring_what_does_not_fit_them_is_found() {
     let runs: Vec<Runs> = (0..LOSING_LOADS).map(|seed| Runs::new(LOSING, seed)).collect();
     for from in [Recorded::On, Recorded::Off] {
-        for smt in [ReplaySmt::Off, ReplaySmt::On, ReplaySmt::CoreSched] {
-            let found = held(LOSING.0, &runs, from, smt);
+        for asked in [Asked::Off, Asked::On, Asked::Shared, Asked::Apart] {
+            let found = held(LOSING.0, &runs, from, asked);
             assert!(found.over * 2 > found.blocks && found.fits > 0, "{found:?}");
             assert!(found.certain == 0 && found.doubtful >= found.over, "{found:?}");
         }

@@ -9,6 +9,7 @@ use coretwin_base::account::replay::{
     Replay, ReplayGroup, ReplayHour, ReplayMinute, ReplayModel, ReplaySmt, Stretch,
 };
 use coretwin_base::account::{MethodName, SiblingsOrigin, Span};
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::origin::Origin;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::warning::Warning;
@@ -99,6 +100,9 @@ pub fn replay(sessions: &[Session], smt: ReplaySmt, valuation: &Valuation) -> Op
         longest_s(&mut left_s(pairs), capacity)
     };
     let (throughput_low, throughput_high) = throughput(&minutes, smt, recorded_threads);
+    let is_same = is_same(smt, recorded_threads);
+    let throughput_high = throughput_high.filter(|_| is_known || is_same);
+    let by_thread = fewer_threads(sessions, smt);
     Some(Replay {
         schema: SCHEMA,
         origin: Origin::common(sessions.iter().map(|session| session.head.origin))
@@ -125,7 +129,9 @@ pub fn replay(sessions: &[Session], smt: ReplaySmt, valuation: &Valuation) -> Op
             demand.capacity_low_s
         }),
         throughput_low,
-        throughput_high: throughput_high.filter(|_| is_known),
+        throughput_high,
+        per_thread_low: throughput_low * by_thread,
+        per_thread_high: throughput_high.map(|high| high * by_thread),
         model: ReplayModel {
             fits_low_h: hours_of(&|it| within(it.demand.model_high_s, it.demand.cores_s)),
             fits_high_h: hours_of(&|it| within(it.demand.model_low_s, it.demand.cores_s)),
@@ -221,10 +227,35 @@ fn worst(hours: &[ReplayHour]) -> Option<Stretch> {
     })
 }
 
+/// Whether the machine that is asked for is the one that was recorded.
+fn is_same(smt: ReplaySmt, recorded: usize) -> bool {
+    matches!((smt, recorded > 1), (ReplaySmt::On, true) | (ReplaySmt::Off, false))
+}
+
+/// Threads that were online when it was recorded over those of the machine that is asked for. Some cores
+/// of a machine may have siblings and others none.
+fn fewer_threads(sessions: &[Session], smt: ReplaySmt) -> f64 {
+    let (mut then, mut now) = (0.0, 0.0);
+    for session in sessions {
+        let elapsed_s: f64 = session.blocks.iter().map(|block| block.elapsed_s).sum();
+        let cores = &session.head.siblings.cores;
+        let cpus: usize = cores.iter().map(CpuSet::len).sum();
+        then += cpus as f64 * elapsed_s;
+        now += elapsed_s
+            * match smt {
+                ReplaySmt::Off => cores.len() as f64,
+                // Where no core has siblings, all would have.
+                _ if cpus == cores.len() => (cores.len() * THREADS) as f64,
+                _ => cpus as f64,
+            };
+    }
+    then / now
+}
+
 /// Work done over work that was done: at least if what does not fit a block is lost, or late, at most if all that ran
 /// and waited is done as soon as there is room.
 fn throughput(minutes: &[Minute<'_>], smt: ReplaySmt, recorded: usize) -> (f64, Option<f64>) {
-    if smt == ReplaySmt::On && recorded > 1 {
+    if is_same(smt, recorded) {
         return (1.0, Some(1.0));
     }
     let sum = |of: &dyn Fn(&Demand) -> f64| {
@@ -324,7 +355,10 @@ fn warnings(sessions: &[Session], is_known: bool) -> Vec<Warning> {
     if back > 0 {
         warnings.push(Warning::new(
             "clock-went-back",
-            format!("{back} blocks begin before the one before them ended"),
+            match back {
+                1 => "1 block begins before the one before it ended".to_owned(),
+                _ => format!("{back} blocks begin before the one before them ended"),
+            },
             "the clock was set back, or recordings were put together: replay each on its own",
         ));
     }

@@ -103,7 +103,7 @@ impl RecordingHead {
             return Err(format!("field started is {}, no date", self.started));
         }
         if !is_time(self.every_s) {
-            return Err(format!("field every_s is {}, no length of a block", self.every_s));
+            return Err(format!("field every_s is {:?}, no length of a block", self.every_s));
         }
         let mut seen = CpuSet::new();
         for cpu in self.siblings.cores.iter().flat_map(CpuSet::iter) {
@@ -136,7 +136,7 @@ impl RecordingBlock {
             return Err(format!("field from is {}, no date", self.from));
         }
         if !is_time(self.elapsed_s) || self.elapsed_s < LEAST_S {
-            return Err(format!("field elapsed_s is {}, no length of a block", self.elapsed_s));
+            return Err(format!("field elapsed_s is {:?}, no length of a block", self.elapsed_s));
         }
         if self.busy.len() != n + 1 || self.cores.len() != cores {
             let found = (self.busy.len(), self.cores.len());

@@ -205,6 +205,8 @@ mod tests {
             wait_high_s: 0.0,
             throughput_low: 1.0,
             throughput_high: Some(1.0),
+            per_thread_low: 2.0,
+            per_thread_high: Some(2.0),
             model: ReplayModel {
                 fits_low_h: 3.0,
                 fits_high_h: 3.0,
