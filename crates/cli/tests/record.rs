@@ -3,9 +3,14 @@
 mod common;
 
 use common::{CORETWIN, coretwin};
+use coretwin_base::account::recording::{RecordedGroup, RecordingBlock, RecordingHead, Waiting};
 use coretwin_base::account::replay::{FleetReplay, Replay};
+use coretwin_base::account::{MethodName, Siblings, SiblingsOrigin, Span};
+use coretwin_base::machine::cpu_set::CpuSet;
+use coretwin_base::origin::Origin;
 use coretwin_base::random::Stream;
-use coretwin_store::recording::read;
+use coretwin_base::schema::SCHEMA;
+use coretwin_store::recording::{Recording, read};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -137,6 +142,62 @@ fn a_replay_answers_in_seven_lines_in_json_and_as_a_figure() {
     replay(&["--smt", "off", "--svg", "day.svg"]);
     let figure = fs::read_to_string(folder.path().join("day.svg")).expect("figure");
     assert!(figure.starts_with("<svg") && figure.contains("class=\"capacity\""), "{figure}");
+}
+
+/// A minute of four cores of two siblings; a group has the name.
+fn minute(from: i64, name: &str) -> RecordingBlock {
+    RecordingBlock {
+        from,
+        elapsed_s: 60.0,
+        busy: [4.0, 16.0, 220.0].map(Span::exact).to_vec(),
+        cores: vec![vec![4000, 55_000]; 4],
+        names: [(1, name.to_owned())].into(),
+        groups: vec![RecordedGroup(1, 16_000, 440_000, None)],
+        unseen: 0,
+        waiting: Waiting { low_s: 30.0, high_s: Some(30.0) },
+    }
+}
+
+#[test]
+fn a_recording_made_by_hand_gives_the_licences_of_it_and_prints_no_name_raw() {
+    let folder = tempfile::tempdir().expect("folder");
+    let (mut file, _) = Recording::open(&folder.path().join("a.rec")).expect("open");
+    let set = |core: usize| CpuSet::parse(&format!("{}-{}", 2 * core, 2 * core + 1)).expect("set");
+    let siblings = Siblings { origin: SiblingsOrigin::Kernel, cores: (0..4).map(set).collect() };
+    let head = RecordingHead {
+        schema: SCHEMA,
+        origin: Origin::Measured,
+        started: 0,
+        every_s: 60.0,
+        method: MethodName::Ebpf,
+        siblings,
+        cpu_model: Some("a\u{1b}[31m processor".to_owned()),
+    };
+    file.head(&head).expect("head");
+    file.block(minute(0, "/a\u{1b}[2J\u{7}\r\u{9b}")).expect("block");
+    let replay = |more: &[&str]| {
+        let args = ["account", "--replay", "a.rec", "--yield", "1.1..1.4", "--smt", "off"];
+        let ran = coretwin(folder.path(), &[&args[..], more].concat());
+        assert_eq!(ran.status, 0, "{more:?}: {}", ran.err);
+        let is_raw = |letter: char| letter.is_control() && letter != '\n';
+        assert!(!ran.out.contains(is_raw) && !ran.err.contains(is_raw), "{more:?}: {ran:?}");
+        ran.out
+    };
+    // 1 − 88 / 258 and 240 / 258; two threads of a core become one.
+    let full = replay(&["--full"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(full.contains("work for each is 0.659 to 0.930 of what it was."), "{full}");
+    assert!(full.contains("one a core without siblings: 1.318 to 1.860."), "{full}");
+    let record: Replay = serde_json::from_str(&replay(&["--json"])).expect("record");
+    assert!((record.per_thread_low - 2.0 * (1.0 - 88.0 / 258.0)).abs() < 1e-9, "{record:?}");
+    assert!((record.per_thread_high.expect("known") - 480.0 / 258.0).abs() < 1e-9, "{record:?}");
+    replay(&["--svg", "a.svg"]);
+    file.block(minute(7, "/b")).expect("block");
+    assert!(replay(&["--full"]).contains("1 block begins before"), "the clock is told");
+    file.block(minute(253_402_300_799, "/b")).expect("block");
+    file.head(&RecordingHead { cpu_model: None, ..head }).expect("head");
+    file.block(minute(0, "/b")).expect("block");
+    let full = replay(&["--full", "--svg", "a.svg"]);
+    assert!(full.contains("9999-12-31 23") && full.contains("the machine changed"), "{full}");
 }
 
 #[test]

@@ -84,6 +84,10 @@ impl Error {
     }
 }
 
+/// How messages of the parser begin that name no field.
+const NAMELESS: [&str; 4] =
+    ["invalid ", "unknown variant ", "number out of range", "expected value"];
+
 /// What the parser says, with the name of the field where it does not tell: the last one that
 /// begins before the place of the error.
 pub(crate) fn naming_field(text: &[u8], error: &serde_json::Error) -> String {
@@ -97,7 +101,9 @@ pub(crate) fn naming_field(text: &[u8], error: &serde_json::Error) -> String {
     let colon = text.windows(2).rposition(|pair| pair == b"\":");
     let name = colon.and_then(|end| text[..end].rsplit(|byte| *byte == b'"').next());
     match name.map(String::from_utf8_lossy) {
-        Some(name) if said.starts_with("invalid ") => format!("field {name}: {said}"),
+        Some(name) if NAMELESS.iter().any(|start| said.starts_with(start)) => {
+            format!("field {name}: {said}")
+        }
         _ => said,
     }
 }

@@ -130,9 +130,7 @@ impl Recorded {
         match line {
             Line::Head(head) => {
                 schema::check(head.schema).map_err(|newer| newer.to_string())?;
-                if head.siblings.cores.is_empty() {
-                    return Err("field siblings has no cores".to_owned());
-                }
+                head.check()?;
                 self.sessions.push(Session { head, blocks: Vec::new() });
             }
             Line::Block(block) => {
@@ -185,7 +183,7 @@ mod tests {
         RecordingBlock {
             from: 1_700_000_000 + i64::from(number) * 60,
             elapsed_s: 60.000_123,
-            busy: (0..3).map(|_| span(time(2_000_000_000))).collect(),
+            busy: (0..3).map(|_| span(time(cores as u64 * 20_000_000))).collect(),
             cores: (0..cores).map(|_| (0..2).map(|_| time(30_000) as u32).collect()).collect(),
             names: (1..=groups).filter(|_| number == 0).map(named).collect(),
             groups: (1..=groups)
@@ -284,5 +282,84 @@ mod tests {
         file.block(whole).expect("a block of another machine");
         let told = read(&path).expect_err("not that machine's").to_string();
         assert!(told.contains("line 2: fields busy and cores have 3 and 1"), "{told}");
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_its_line_and_field() {
+        let (mut sane, mut draws) = (String::new(), Stream::new(4, "blocks", 0));
+        let line = |line: &Line| serde_json::to_string(line).expect("json");
+        for text in [line(&Line::Head(head(1))), line(&Line::Block(block(0, 1, 2, &mut draws)))] {
+            sane += &(text + "\n");
+        }
+        let read = |text: &str| {
+            let mut sealed = Vec::new();
+            for line in text.lines().chain(text.lines().last()) {
+                let mut line = line.as_bytes().to_vec();
+                seal(&mut line);
+                sealed.extend(line);
+                sealed.push(b'\n');
+            }
+            read_from(Path::new("a.rec"), &sealed[..]).map_err(|error| error.to_string())
+        };
+        assert!(read(&sane).is_ok(), "{sane}");
+        let time = "60.000123";
+        let changes = [
+            ("\"started\":1700000000", "\"started\":-9223372036854775808", "line 1: field started"),
+            ("\"every_s\":60.0", "\"every_s\":-1.0", "line 1: field every_s"),
+            ("[[0,1]]", "[[0,1],[1]]", "line 1: field siblings has CPU 1"),
+            ("[[0,1]]", "[[0,4294967295]]", "line 1: field siblings has CPU"),
+            ("[[0,1]]", "[[]]", "line 1: field siblings has a core without CPUs"),
+            ("\"sampled\"", "\"magic\"", "line 1: field method"),
+            ("\"from\":1700000000", "\"from\":9223372036854775807", "line 2: field from"),
+            ("\"from\":1700000000", "\"from\":-9223372036854775808", "line 2: field from"),
+            (time, "1e300", "line 2: field elapsed_s is 1e300"),
+            (time, "1e-300", "line 2: field elapsed_s is 1e-300"),
+            (time, "1e999", "line 2: field elapsed_s: number out of range"),
+            (time, "NaN", "line 2: field elapsed_s: expected value"),
+            (
+                "\"busy\":[",
+                "\"busy\":[{\"value\":9e8,\"low\":9e8,\"high\":9e8},",
+                "line 2: fields busy",
+            ),
+            ("\"low\":", "\"low\":-", "line 2: field busy"),
+            ("\"cores\":[[", "\"cores\":[[1,", "line 2: field cores"),
+            (
+                "\"groups\":[[1,",
+                "\"groups\":[[1,18446744073709551615,0,null],[1,",
+                "line 2: fields groups",
+            ),
+            ("\"low_s\":123", "\"low_s\":-123", "line 2: field waiting"),
+        ];
+        for (find, put, part) in changes {
+            let at = if part.starts_with("line 1") { 0 } else { sane.find('\n').expect("a line") };
+            let changed = sane[..at].to_owned() + &sane[at..].replacen(find, put, 1);
+            assert_ne!(changed, sane, "{find}");
+            let told = read(&changed).expect_err(put);
+            assert!(told.contains(part) && told.contains("a.rec"), "{put}: {told}");
+            assert!(told.len() < 300, "{told}");
+        }
+    }
+
+    /// Whatever bit of it is flipped, it is read to what is whole, or refused with the line.
+    #[test]
+    fn a_flipped_bit_is_noticed_wherever_it_is() {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("a.rec");
+        let mut draws = Stream::new(5, "blocks", 0);
+        let (mut file, _) = Recording::open(&path).expect("open");
+        file.head(&head(1)).expect("head");
+        for number in 0..2 {
+            file.block(block(number, 1, 1, &mut draws)).expect("block");
+        }
+        drop(file);
+        let whole = fs::read(&path).expect("bytes");
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1 << draws.below(8);
+            match read_from(&path, &bytes[..]) {
+                Ok(recorded) => assert!(recorded.torn_bytes > 0, "byte {at} is not noticed"),
+                Err(error) => assert!(error.to_string().contains("line "), "byte {at}: {error}"),
+            }
+        }
     }
 }

@@ -44,6 +44,7 @@ const ACCOUNT: Suite = Suite::Unit("coretwin-account");
 const LAB: Suite = Suite::Unit("coretwin-lab");
 const ENGINE: Suite = Suite::Tests("coretwin-lab", "study");
 const PAIRS: Suite = Suite::Tests("coretwin-lab", "pairs");
+const REPLAY: Suite = Suite::Tests("coretwin-lab", "replay");
 const RULERS: Suite = Suite::Tests("coretwin-lab", "rulers");
 const SWITCHING: Suite = Suite::Tests("coretwin-lab", "switching");
 const DECISIONS: Suite = Suite::Tests("coretwin-bpf", "decisions");
@@ -348,6 +349,18 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "running.high.max(work.high) + waited_s",
         put: "running.high.max(work.high) + 0.0 * waited_s",
         suite: ACCOUNT, test: "replay::tests::a_day_with_one_full_hour_says_so_in_hours_minutes_and_bounds",
+    },
+    Fault {
+        name: "replay-core-sched-as-if-on", file: "crates/account/src/replay/demand.rs",
+        find: "capacity_s(least).min(cores_s)",
+        put: "capacity_s(least)",
+        suite: REPLAY, test: "bounds_of_one_machine_hold_on_the_other",
+    },
+    Fault {
+        name: "replay-siblings-never-idle", file: "crates/account/src/replay/demand.rs",
+        find: "yields.iter().fold(1.0, |best, it|",
+        put: "yields.last().iter().fold(0.0, |best, it|",
+        suite: REPLAY, test: "where_siblings_cost_more_than_they_bring_what_does_not_fit_them_is_found",
     },
     Fault {
         name: "placement-takes-the-last", file: "crates/stats/src/placement.rs",

@@ -51,21 +51,22 @@ pub fn demand(block: &RecordingBlock, yields: &[Span], smt: ReplaySmt) -> Demand
     // Siblings may give more than as many cores would: then what was done is the most that ran.
     let high_s = block.waiting.high_s.map(|waited_s| running.high.max(work.high) + waited_s);
     let all = yields.last().copied().unwrap_or(one);
-    let most = |least: f64, end: fn(&Span) -> f64| -> f64 {
+    let capacity_s = |of: fn(&[Span]) -> f64| -> f64 {
         // Cores of several kinds keep theirs; where none has siblings, all would have.
         let of_core = |core: &Vec<u32>| match n {
-            0 | 1 => end(&all),
-            _ => recorded.get(core.len().wrapping_sub(1)).map_or(1.0, end),
+            0 | 1 => of(yields),
+            _ => of(recorded.get(..core.len()).unwrap_or(&recorded)),
         };
-        block.elapsed_s * block.cores.iter().map(|core| of_core(core).max(least)).sum::<f64>()
+        block.elapsed_s * block.cores.iter().map(of_core).sum::<f64>()
     };
-    let low = |span: &Span| span.low;
-    let high = |span: &Span| span.high;
+    // What waits keeps all siblings busy. Siblings that cost more than they bring may idle.
+    let least = |yields: &[Span]| yields.last().map_or(1.0, |all| all.low);
+    let best = |yields: &[Span]| yields.iter().fold(1.0, |best, it| f64::max(best, it.high));
     let (capacity_low_s, capacity_high_s) = match smt {
         ReplaySmt::Off => (cores_s, cores_s),
-        ReplaySmt::On => (most(0.0, low), most(0.0, high)),
+        ReplaySmt::On => (capacity_s(least), capacity_s(best)),
         // At worst no two of a group are there at once.
-        ReplaySmt::CoreSched => (most(0.0, low).min(cores_s), most(1.0, high)),
+        ReplaySmt::CoreSched => (capacity_s(least).min(cores_s), capacity_s(best)),
     };
     // What k tasks are sure to get: each a core of its own; or, wherever a scheduler puts them, a part of
     // one with all its siblings busy.

@@ -4,11 +4,12 @@
 pub mod demand;
 
 use crate::model::Valuation;
-use coretwin_base::account::recording::{RecordingBlock, Session};
+use coretwin_base::account::recording::{RecordingBlock, RecordingHead, Session};
 use coretwin_base::account::replay::{
     Replay, ReplayGroup, ReplayHour, ReplayMinute, ReplayModel, ReplaySmt, Stretch,
 };
 use coretwin_base::account::{MethodName, SiblingsOrigin, Span};
+use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::origin::Origin;
 use coretwin_base::schema::SCHEMA;
 use coretwin_base::warning::Warning;
@@ -19,14 +20,24 @@ const HOUR_S: i64 = 3600;
 /// CPUs of a core that would get siblings.
 const THREADS: usize = 2;
 
+/// Blocks say when they began in whole seconds, and one ends a moment before the next begins.
+const APART_S: f64 = 2.0;
+
 struct Minute<'a> {
     block: &'a RecordingBlock,
     demand: Demand,
+    /// Time before it that is not recorded: what was left can have been done in it.
+    unrecorded_s: f64,
 }
 
 impl Minute<'_> {
     fn elapsed_s(&self) -> f64 {
         self.block.elapsed_s
+    }
+
+    /// Work that can be done from the end of the block before to its own end, of a capacity within it.
+    fn room_s(&self, capacity_s: f64) -> f64 {
+        capacity_s * (1.0 + self.unrecorded_s / self.elapsed_s())
     }
 
     fn fits(&self) -> bool {
@@ -43,6 +54,10 @@ fn within(work_s: f64, capacity_s: f64) -> bool {
     work_s <= capacity_s * (1.0 + 1e-4)
 }
 
+fn end_s(block: &RecordingBlock) -> f64 {
+    block.from as f64 + block.elapsed_s
+}
+
 /// CPUs of a core in a recording, and of the machine that is asked for: the larger is what yields are
 /// needed of.
 pub fn threads(sessions: &[Session]) -> (usize, usize) {
@@ -57,8 +72,14 @@ pub fn replay(sessions: &[Session], smt: ReplaySmt, valuation: &Valuation) -> Op
     let factors = valuation.factors(threads);
     let yields = &factors.core_yield.by_busy;
     let blocks = sessions.iter().flat_map(|session| &session.blocks);
-    let minutes: Vec<Minute<'_>> =
-        blocks.map(|block| Minute { block, demand: demand(block, yields, smt) }).collect();
+    let mut ended_s = f64::INFINITY;
+    let minute_of = |block| {
+        let before_s = std::mem::replace(&mut ended_s, end_s(block));
+        let unrecorded_s = block.from as f64 - before_s;
+        let unrecorded_s = if unrecorded_s > APART_S { unrecorded_s } else { 0.0 };
+        Minute { block, demand: demand(block, yields, smt), unrecorded_s }
+    };
+    let minutes: Vec<Minute<'_>> = blocks.map(minute_of).collect();
     let first = sessions.iter().find(|session| !session.blocks.is_empty())?;
     let hours_of = |fits: &dyn Fn(&Minute<'_>) -> bool| {
         let seconds = minutes.iter().filter(|minute| fits(minute)).map(Minute::elapsed_s);
@@ -75,10 +96,13 @@ pub fn replay(sessions: &[Session], smt: ReplaySmt, valuation: &Valuation) -> Op
         waits.fold(0.0, f64::max)
     };
     let even_s = |work: fn(&Demand) -> f64, capacity: fn(&Demand) -> f64| {
-        let pairs = demands().map(|demand| (work(demand), capacity(demand)));
+        let pairs = minutes.iter().map(|it| (work(&it.demand), it.room_s(capacity(&it.demand))));
         longest_s(&mut left_s(pairs), capacity)
     };
     let (throughput_low, throughput_high) = throughput(&minutes, smt, recorded_threads);
+    let is_same = is_same(smt, recorded_threads);
+    let throughput_high = throughput_high.filter(|_| is_known || is_same);
+    let by_thread = fewer_threads(sessions, smt);
     Some(Replay {
         schema: SCHEMA,
         origin: Origin::common(sessions.iter().map(|session| session.head.origin))
@@ -105,7 +129,9 @@ pub fn replay(sessions: &[Session], smt: ReplaySmt, valuation: &Valuation) -> Op
             demand.capacity_low_s
         }),
         throughput_low,
-        throughput_high: throughput_high.filter(|_| is_known),
+        throughput_high,
+        per_thread_low: throughput_low * by_thread,
+        per_thread_high: throughput_high.map(|high| high * by_thread),
         model: ReplayModel {
             fits_low_h: hours_of(&|it| within(it.demand.model_high_s, it.demand.cores_s)),
             fits_high_h: hours_of(&|it| within(it.demand.model_low_s, it.demand.cores_s)),
@@ -201,10 +227,35 @@ fn worst(hours: &[ReplayHour]) -> Option<Stretch> {
     })
 }
 
+/// Whether the machine that is asked for is the one that was recorded.
+fn is_same(smt: ReplaySmt, recorded: usize) -> bool {
+    matches!((smt, recorded > 1), (ReplaySmt::On, true) | (ReplaySmt::Off, false))
+}
+
+/// Threads that were online when it was recorded over those of the machine that is asked for. Some cores
+/// of a machine may have siblings and others none.
+fn fewer_threads(sessions: &[Session], smt: ReplaySmt) -> f64 {
+    let (mut then, mut now) = (0.0, 0.0);
+    for session in sessions {
+        let elapsed_s: f64 = session.blocks.iter().map(|block| block.elapsed_s).sum();
+        let cores = &session.head.siblings.cores;
+        let cpus: usize = cores.iter().map(CpuSet::len).sum();
+        then += cpus as f64 * elapsed_s;
+        now += elapsed_s
+            * match smt {
+                ReplaySmt::Off => cores.len() as f64,
+                // Where no core has siblings, all would have.
+                _ if cpus == cores.len() => (cores.len() * THREADS) as f64,
+                _ => cpus as f64,
+            };
+    }
+    then / now
+}
+
 /// Work done over work that was done: at least if what does not fit a block is lost, or late, at most if all that ran
 /// and waited is done as soon as there is room.
 fn throughput(minutes: &[Minute<'_>], smt: ReplaySmt, recorded: usize) -> (f64, Option<f64>) {
-    if smt == ReplaySmt::On && recorded > 1 {
+    if is_same(smt, recorded) {
         return (1.0, Some(1.0));
     }
     let sum = |of: &dyn Fn(&Demand) -> f64| {
@@ -215,7 +266,7 @@ fn throughput(minutes: &[Minute<'_>], smt: ReplaySmt, recorded: usize) -> (f64, 
     let late = 1.0 - behind_s.map_or(0.0, |(_, left_s)| left_s) / sum(&|it| it.work.low);
     let low = lost.min(late).max(0.0);
     let most = |it: &Demand| it.high_s.unwrap_or(it.low_s);
-    let pairs = minutes.iter().map(|minute| (most(&minute.demand), minute.demand.capacity_high_s));
+    let pairs = minutes.iter().map(|it| (most(&it.demand), it.room_s(it.demand.capacity_high_s)));
     // What does not fit a block may be done in a later one.
     let high = sum(&most) - left_s(pairs).last().unwrap_or(0.0);
     (low, Some((high / sum(&|it| it.work.low)).max(low)))
@@ -284,14 +335,31 @@ fn warnings(sessions: &[Session], is_known: bool) -> Vec<Warning> {
             "if they share no core, this says what would be if they did",
         ));
     }
-    let machines = |session: &Session| {
-        (session.head.siblings.cores.len(), session.head.siblings.threads_per_core_max())
+    let is_another = |a: &RecordingHead, b: &RecordingHead| {
+        let threads = |head: &RecordingHead| head.siblings.threads_per_core_max();
+        a.siblings.cores.len() != b.siblings.cores.len()
+            || threads(a) != threads(b)
+            || a.cpu_model != b.cpu_model
     };
-    if sessions.windows(2).any(|pair| machines(&pair[0]) != machines(&pair[1])) {
+    if sessions.windows(2).any(|pair| is_another(&pair[0].head, &pair[1].head)) {
         warnings.push(Warning::new(
             "recording-changed",
-            "CPUs came or went during the recording: each block has the cores of its time",
+            "the machine changed during the recording: each block has the cores of its time",
             "replay the parts on their own if they are different machines",
+        ));
+    }
+    let blocks: Vec<&RecordingBlock> =
+        sessions.iter().flat_map(|session| &session.blocks).collect();
+    let goes_back = |pair: &&[&RecordingBlock]| pair[1].from as f64 + APART_S < end_s(pair[0]);
+    let back = blocks.windows(2).filter(goes_back).count();
+    if back > 0 {
+        warnings.push(Warning::new(
+            "clock-went-back",
+            match back {
+                1 => "1 block begins before the one before it ended".to_owned(),
+                _ => format!("{back} blocks begin before the one before them ended"),
+            },
+            "the clock was set back, or recordings were put together: replay each on its own",
         ));
     }
     warnings

@@ -125,6 +125,71 @@ fn requests_of_groups_shrink_by_what_they_ran_beside_others() {
 }
 
 #[test]
+fn licences_are_worth_what_the_work_over_their_number_is() {
+    // 240 s of cores. Work: 16 + 1.1 x 220 = 258 to 16 + 1.4 x 220 = 324. Asked for: 16 + 440 + 30 = 486.
+    let full = || block(0, 4, &[16.0, 220.0], Some(30.0));
+    let yields = valuation("1.1..1.4");
+    let near = |replay: &Replay, low: f64, high: f64, by: f64| {
+        let high_is =
+            |found: Option<f64>, high: f64| found.is_some_and(|it| (it - high).abs() < 1e-9);
+        assert!((replay.throughput_low - low).abs() < 1e-9, "{} {low}", replay.throughput_low);
+        assert!(high_is(replay.throughput_high, high), "{:?} {high}", replay.throughput_high);
+        assert!((replay.per_thread_low - low * by).abs() < 1e-9, "{}", replay.per_thread_low);
+        assert!(high_is(replay.per_thread_high, high * by), "{:?}", replay.per_thread_high);
+    };
+    let on = sessions(vec![full()], 2);
+    // At least: all of 0.4 x 220 s came last, and is behind. At most: 240 s are full.
+    let off = replay(&on, ReplaySmt::Off, &yields).expect("blocks");
+    near(&off, 1.0 - 88.0 / 258.0, 240.0 / 258.0, 2.0);
+    near(&replay(&on, ReplaySmt::On, &yields).expect("blocks"), 1.0, 1.0, 1.0);
+    // What waited is not known, and it is the same machine.
+    let unknown = sessions(vec![block(0, 4, &[16.0, 220.0], None)], 2);
+    near(&replay(&unknown, ReplaySmt::On, &yields).expect("blocks"), 1.0, 1.0, 1.0);
+    // Without siblings it had half as many threads as with, whether groups may share cores or not.
+    let alone = sessions(vec![block(0, 2, &[120.0], Some(60.0))], 1);
+    near(&replay(&alone, ReplaySmt::Off, &yields).expect("blocks"), 1.0, 1.0, 1.0);
+    for smt in [ReplaySmt::On, ReplaySmt::CoreSched] {
+        let found = replay(&alone, smt, &yields).expect("blocks");
+        let (low, high) = (found.throughput_low, found.throughput_high.expect("known"));
+        assert!((high - 168.0 / 120.0).abs() < 1e-9, "{smt:?} {high}");
+        near(&found, low, high, 0.5);
+    }
+    // Four cores, one of them with a sibling: five threads become four.
+    let mut mixed = sessions(vec![block(0, 4, &[60.0, 10.0], Some(0.0))], 2);
+    let set = |text: &str| CpuSet::parse(text).expect("set");
+    mixed[0].head.siblings.cores = ["0-1", "2", "3", "4"].map(set).to_vec();
+    let off = replay(&mixed, ReplaySmt::Off, &yields).expect("blocks");
+    assert!((off.per_thread_low / off.throughput_low - 1.25).abs() < 1e-9, "{off:?}");
+}
+
+#[test]
+fn what_is_left_can_be_done_in_time_that_is_not_recorded_and_clocks_set_back_are_told() {
+    let full = |from| block(from, 4, &[16.0, 220.0], Some(0.0));
+    let yields = valuation("1.25");
+    // 16 + 1.25 x 220 = 291 s of work on 240 s: 51 are left, and 51 more.
+    let kinds = |replay: &Replay| -> Vec<String> {
+        replay.warnings.iter().map(|warning| warning.kind.clone()).collect()
+    };
+    for (second, wait_s, warned) in [
+        (60, 102.0 / 4.0, &[][..]),
+        (61, 102.0 / 4.0, &[]),
+        (600, 51.0 / 4.0, &[]),
+        (0, 102.0 / 4.0, &["clock-went-back"]),
+    ] {
+        let sessions = sessions(vec![full(0), full(second)], 2);
+        let replay = replay(&sessions, ReplaySmt::Off, &yields).expect("blocks");
+        assert!((replay.wait_low_s - wait_s).abs() < 1e-9, "{second}: {}", replay.wait_low_s);
+        assert_eq!(kinds(&replay), warned, "{second}");
+    }
+    let mut two = sessions(vec![full(0)], 2);
+    let mut other = sessions(vec![full(60)], 2);
+    other[0].head.cpu_model = Some("another".to_owned());
+    two.append(&mut other);
+    let replay = replay(&two, ReplaySmt::Off, &yields).expect("blocks");
+    assert_eq!(kinds(&replay), ["recording-changed"]);
+}
+
+#[test]
 fn nothing_recorded_is_no_replay() {
     let none = [Session { head: head(2, 2), blocks: Vec::new() }];
     assert!(replay(&none, ReplaySmt::Off, &valuation("1.25")).is_none());

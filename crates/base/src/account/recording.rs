@@ -5,6 +5,7 @@
 //! Ranges are kept of the totals alone.
 
 use super::{MethodName, Siblings, Span};
+use crate::machine::cpu_set::{CPU_MAX, CpuSet};
 use crate::origin::Origin;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -17,6 +18,8 @@ pub const GROUPS_MAX: usize = 64;
 pub const NAMES_MAX: usize = 4096;
 /// Bytes of a name that are kept: the last ones, which tell groups apart.
 pub const NAME_MAX: usize = 160;
+/// Shorter blocks are none, in seconds.
+pub const LEAST_S: f64 = 0.001;
 /// The number of the group that all others are added to.
 pub const OTHERS: u32 = 0;
 
@@ -81,17 +84,59 @@ pub struct Session {
     pub blocks: Vec<RecordingBlock>,
 }
 
+fn is_time(seconds: f64) -> bool {
+    (0.0..=1e9).contains(&seconds)
+}
+
+/// Whether it is in the years 1970 to 9999.
+fn is_date(t: i64) -> bool {
+    (0..=253_402_300_799).contains(&t)
+}
+
+impl RecordingHead {
+    /// Says what cannot be, in words that name the field.
+    ///
+    /// # Errors
+    /// The words.
+    pub fn check(&self) -> Result<(), String> {
+        if !is_date(self.started) {
+            return Err(format!("field started is {}, no date", self.started));
+        }
+        if !is_time(self.every_s) {
+            return Err(format!("field every_s is {:?}, no length of a block", self.every_s));
+        }
+        let mut seen = CpuSet::new();
+        for cpu in self.siblings.cores.iter().flat_map(CpuSet::iter) {
+            if cpu.0 > CPU_MAX || seen.contains(cpu) {
+                return Err(format!(
+                    "field siblings has CPU {cpu}, which is no CPU or there twice"
+                ));
+            }
+            seen.insert(cpu);
+        }
+        match &self.siblings.cores[..] {
+            [] => Err("field siblings has no cores".to_owned()),
+            cores if cores.iter().any(CpuSet::is_empty) => {
+                Err("field siblings has a core without CPUs".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 impl RecordingBlock {
     /// Says what cannot be, in words that name the field.
     ///
     /// # Errors
     /// The words.
     pub fn check(&self, head: &RecordingHead) -> Result<(), String> {
-        let is_time = |seconds: f64| (0.0..=1e9).contains(&seconds);
         let cores = head.siblings.cores.len();
         let n = head.siblings.threads_per_core_max();
-        if !is_time(self.elapsed_s) || self.elapsed_s == 0.0 {
-            return Err(format!("field elapsed_s is {}, no length of a block", self.elapsed_s));
+        if !is_date(self.from) {
+            return Err(format!("field from is {}, no date", self.from));
+        }
+        if !is_time(self.elapsed_s) || self.elapsed_s < LEAST_S {
+            return Err(format!("field elapsed_s is {:?}, no length of a block", self.elapsed_s));
         }
         if self.busy.len() != n + 1 || self.cores.len() != cores {
             let found = (self.busy.len(), self.cores.len());
@@ -99,6 +144,9 @@ impl RecordingBlock {
                 "fields busy and cores have {} and {} entries, but the head has {cores} cores of up to {n} CPUs",
                 found.0, found.1
             ));
+        }
+        if self.cores.iter().any(|times| times.len() > n) {
+            return Err(format!("field cores has a core with times of more than {n} CPUs"));
         }
         let is_span = |span: &Span| {
             is_time(span.low)
@@ -108,6 +156,19 @@ impl RecordingBlock {
         };
         if !self.busy.iter().all(is_span) {
             return Err("field busy has a range whose ends are no times in order".to_owned());
+        }
+        // Clocks of cores are read one after the other.
+        let most_s = 1.5 * cores as f64 * self.elapsed_s + 1.0;
+        let found_s = self.busy.iter().map(|span| span.low).sum::<f64>();
+        if found_s > most_s {
+            return Err(format!("field busy has {found_s} s, more than {cores} cores have time"));
+        }
+        let is_millis = |ms: u64| is_time(ms as f64 / 1e3);
+        let is_group = |RecordedGroup(_, alone, beside, waiting): &RecordedGroup| {
+            is_millis(*alone) && is_millis(*beside) && waiting.is_none_or(is_millis)
+        };
+        if !is_millis(self.unseen) || !self.groups.iter().all(is_group) {
+            return Err("fields groups and unseen have a number that is no time".to_owned());
         }
         let Waiting { low_s, high_s } = self.waiting;
         if !is_time(low_s) || high_s.is_some_and(|high_s| !is_time(high_s) || high_s < low_s) {

@@ -62,6 +62,12 @@ pub struct Replay {
     /// Work done over what was done when it was recorded.
     pub throughput_low: f64,
     pub throughput_high: Option<f64>,
+    /// The same for each thread (vCPU) that is online: what a licence by the thread is worth. By the core
+    /// it is the throughput.
+    #[serde(default)]
+    pub per_thread_low: f64,
+    #[serde(default)]
+    pub per_thread_high: Option<f64>,
     /// What holds if the same work arrives at the same times and every core takes what there is.
     pub model: ReplayModel,
     pub minutes: Vec<ReplayMinute>,

@@ -33,8 +33,9 @@ pub fn replay_svg(replay: &Replay) -> String {
     let mark = replay.origin.mark().map_or_else(String::new, |mark| format!("{mark}: "));
     let title = format!("{mark}demand and capacity in cores, SMT {}", replay.smt.name());
     canvas.text((16.0, 26.0), Anchor::Start, "title", &title);
-    let about =
-        "light: what the demand can be · dark: if the same work arrives · line: capacity · UTC";
+    // Said without light and dark, which change places on dark paper.
+    let about = "wide band: what the demand can be · narrow: if the same work arrives · line: \
+                 capacity · UTC";
     canvas.text((16.0, 48.0), Anchor::Start, "tick", about);
     for (at, (day, minutes)) in days.iter().rev().enumerate() {
         let top = TOP + at as f64 * (DAY + GAP);
@@ -48,7 +49,7 @@ pub fn replay_svg(replay: &Replay) -> String {
     let rules = [
         ".band{fill:#a3c8ea}.model{fill:#3c82c4}.capacity{stroke:#d96c23;stroke-width:2;fill:none}.grid{stroke:#e2dfd7;fill:none}",
         ".band{fill:#274a68}.model{fill:#6ba5dc}.capacity{stroke:#f0955a;stroke-width:2;fill:none}.grid{stroke:#2e333a;fill:none}",
-        "",
+        "@media(max-width:600px){.tick,.name{font-size:20px}.title{font-size:24px}}",
     ];
     svg::file(canvas, "replay", &title, &description, rules)
 }

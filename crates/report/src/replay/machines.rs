@@ -126,7 +126,7 @@ pub fn machines_svg(fleet: &FleetReplay) -> String {
     let title = format!("Demand over capacity by hour, SMT {}", fleet.smt.name());
     canvas.text((16.0, 26.0), Anchor::Start, "title", &title);
     let about =
-        "the most of all days, at the most demand · dark: does not fit · light: in doubt · UTC";
+        "the most of all days, at the most demand · red: does not fit · amber: in doubt · UTC";
     canvas.text((16.0, 48.0), Anchor::Start, "tick", about);
     for hour in 0..HOURS {
         let x = LEFT + (hour as f64 + 0.5) * width;
@@ -134,7 +134,7 @@ pub fn machines_svg(fleet: &FleetReplay) -> String {
     }
     for (row, machine) in machines.iter().enumerate() {
         let y = TOP + row as f64 * height;
-        let name = shorten(&clean(&machine.name), 24);
+        let name = shorten(&clean(&machine.name), 20);
         canvas.text((LEFT - 8.0, y + 16.0), Anchor::End, "tick", &name);
         for (at, hour) in by_hour(&machine.replay).into_iter().enumerate() {
             let Some(hour) = hour else { continue };
@@ -154,7 +154,7 @@ pub fn machines_svg(fleet: &FleetReplay) -> String {
     let rules = [
         ".fits{fill:#e8efe6}.doubt{fill:#f3d9a8}.over{fill:#e0906a}",
         ".fits{fill:#233028}.doubt{fill:#5a4520}.over{fill:#7d3a20}",
-        "",
+        "@media(max-width:600px){.tick{font-size:16px}.title{font-size:22px}}",
     ];
     svg::file(canvas, "machines", &title, &answer(fleet).1, rules)
 }
@@ -205,6 +205,8 @@ mod tests {
             wait_high_s: 0.0,
             throughput_low: 1.0,
             throughput_high: Some(1.0),
+            per_thread_low: 2.0,
+            per_thread_high: Some(2.0),
             model: ReplayModel {
                 fits_low_h: 3.0,
                 fits_high_h: 3.0,

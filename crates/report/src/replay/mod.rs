@@ -225,22 +225,19 @@ fn groups(replay: &Replay) -> Vec<Vec<String>> {
 
 /// Work for each licence or unit of price, over that when it was recorded.
 fn licences(replay: &Replay) -> Vec<String> {
-    let threads = replay.recorded_threads.max(1) as f64;
-    let per = match replay.smt {
-        ReplaySmt::Off => threads,
-        ReplaySmt::On if replay.recorded_threads < 2 => 0.5,
-        ReplaySmt::On | ReplaySmt::CoreSched => 1.0,
-    };
-    let range = |by: f64| {
-        let high =
-            replay.throughput_high.map_or("not known".to_owned(), |it| format!("{:.3}", it * by));
-        format!("{:.3} to {high}", replay.throughput_low * by)
+    let range = |low: f64, high: Option<f64>| {
+        let high = high.map_or("not known".to_owned(), |high| format!("{high:.3}"));
+        format!("{low:.3} to {high}")
     };
     vec![
         format!(
-            "Counted by the core or the machine: work for each is {} of what it was.",
-            range(1.0)
+            "Counted by the core, the machine, or the vCPUs of an instance whatever runs on them: work \
+             for each is {} of what it was.",
+            range(replay.throughput_low, replay.throughput_high)
         ),
-        format!("Counted by the thread (vCPU): {}.", range(per)),
+        format!(
+            "Counted by the thread (vCPU) that is online, one a core without siblings: {}.",
+            range(replay.per_thread_low, replay.per_thread_high)
+        ),
     ]
 }

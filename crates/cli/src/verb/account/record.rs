@@ -9,7 +9,7 @@ use coretwin_account::choice;
 use coretwin_account::method::{Method, watch};
 use coretwin_account::recording::{Names, block};
 use coretwin_account::sampled::Effort;
-use coretwin_base::account::recording::{BLOCK_S, RecordingHead, Waiting};
+use coretwin_base::account::recording::{BLOCK_S, LEAST_S, RecordingHead, Waiting};
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::schema::SCHEMA;
 use coretwin_host::root::Root;
@@ -20,8 +20,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// A shorter rest at the end is no block.
-const LEAST_S: f64 = 0.001;
 const ONLINE: &str = "sys/devices/system/cpu/online";
 
 pub(super) fn record(args: &Args, path: &Path) -> Result<u8> {
