@@ -1,6 +1,6 @@
 //! Counts of `perf stat` become a profile, in all three forms; nonsense is refused.
 
-use coretwin_sim::core::profile::import::from_perf_stat;
+use coretwin_sim::core::profile::import::{from_cachegrind, from_perf_stat};
 use coretwin_sim::core::{Class, Preset, Uop};
 
 const TABLE: &str = "
@@ -140,5 +140,37 @@ fn extreme_counts_make_profiles_too() {
     for name in ["", "  ", "a\rb", "a\u{1b}b"] {
         let said = from_perf_stat("out.txt", name, TABLE).unwrap_err().to_string();
         assert!(said.contains("the profile's name must be"), "{said}");
+    }
+}
+
+const CACHEGRIND: &str = "desc: I1 cache: 32768 B, 64 B, 8-way associative
+cmd: ./mine
+events: Ir I1mr ILmr Dr D1mr DLmr Dw D1mw DLmw Bc Bcm Bi Bim
+fl=???
+fn=main
+0 10 0 0 3 1 0 1 0 0 1 0 0 0
+summary: 9000000000 9000 900 1900000000 190000000 1900000 900000000 10000000 900 1700000000 50000000 100000000 4000000
+";
+
+#[test]
+fn counts_of_cachegrind_are_those_of_perf_by_their_names() {
+    let imported = from_cachegrind("counts", "mine", CACHEGRIND).unwrap();
+    assert_eq!(imported.instructions, 9e9);
+    assert!((imported.first_level_misses.unwrap() - 200.0 / 9.0).abs() < 1e-9);
+    // Branches with a condition and indirect ones together, as perf counts them.
+    assert!(imported.counted.contains(&"branches: 1800000000 counted by cachegrind".to_owned()));
+    assert!(imported.text.contains("3.00 % of branches missed"), "{}", imported.text);
+    // Loads, branches and misses are those of the table; only it does not know stores.
+    let table = from_perf_stat("out.txt", "mine", TABLE).unwrap();
+    let share = |text: &str, key: &str| {
+        text.split_once(key).unwrap().1.split_once(',').unwrap().0.to_owned()
+    };
+    for key in [" load = ", " branch = "] {
+        assert_eq!(share(&imported.text, key), share(&table.text, key));
+    }
+    assert!(!imported.assumed.iter().any(|line| line.starts_with("stores")));
+    for text in ["", "events: Ir\n", "events: Dr\nsummary: 5\n", "summary: 5 6\n"] {
+        let said = from_cachegrind("counts", "mine", text).unwrap_err().to_string();
+        assert!(said.contains("has no count"), "{said}");
     }
 }

@@ -1,15 +1,14 @@
-//! From the counts of `perf stat` to a profile: what was counted is used, what was not is assumed
-//! and said so.
+//! From counts to a profile: what was counted is used, what was not is assumed and said so.
 //!
-//! Reads the three forms that perf writes: the table for people, `-x,` and `-j`. The result is a
-//! profile's text, so that it can be looked at, corrected and kept.
+//! Reads the three forms that `perf stat` writes (the table for people, `-x,` and `-j`), and what cachegrind
+//! writes. The result is a profile's text, so that it can be looked at, corrected and kept.
 
 use super::Profile;
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 
 /// Unfused micro-operations per instruction, as measured for gzip and perl (x86-64).
-const UOPS_PER_INSTRUCTION: f64 = 1.1;
+pub const UOPS_PER_INSTRUCTION: f64 = 1.1;
 
 /// A profile made from counts.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +17,10 @@ pub struct Imported {
     pub text: String,
     /// The same, read.
     pub profile: Profile,
+    /// Instructions that were counted.
+    pub instructions: f64,
+    /// Loads and stores that missed the first level, per 1000 instructions, where both were counted.
+    pub first_level_misses: Option<f64>,
     /// Instructions per cycle that were counted: to compare, never used in the profile.
     pub instructions_per_cycle: Option<f64>,
     /// One line for each value that was counted.
@@ -31,19 +34,60 @@ pub struct Imported {
 /// # Errors
 /// [`Error`] where the text has no counts, no instructions, or counts that contradict each other.
 pub fn from_perf_stat(file: &str, name: &str, text: &str) -> Result<Imported> {
+    from_counts(&PERF_STAT, file, name, &Counts::read(text))
+}
+
+/// Makes a profile of this name from a file of `cachegrind --cache-sim=yes --branch-sim=yes`.
+///
+/// # Errors
+/// [`Error`] as [`from_perf_stat`].
+pub fn from_cachegrind(file: &str, name: &str, text: &str) -> Result<Imported> {
+    from_counts(&CACHEGRIND, file, name, &Counts::of_cachegrind(text))
+}
+
+/// Who counted, and what to say where it counted nothing.
+struct Counter {
+    name: &'static str,
+    empty: &'static str,
+    no_instructions: &'static str,
+}
+
+const PERF_STAT: Counter = Counter {
+    name: "perf stat",
+    empty: "has no counts: give the output of perf stat, perf stat -x, or perf stat -j",
+    no_instructions: "has no count of 'instructions': run perf stat -e instructions,…",
+};
+
+const CACHEGRIND: Counter = Counter {
+    name: "cachegrind",
+    empty: "has no counts: the lines 'events:' and 'summary:' of cachegrind are missing",
+    no_instructions: "has no count of instructions (Ir)",
+};
+
+/// Cachegrind's events by the names of perf. `Bc` and `Bi` are branches with a condition and to an address in a register.
+const OF_CACHEGRIND: [(&str, &[&str]); 9] = [
+    ("instructions", &["Ir"]),
+    ("branches", &["Bc", "Bi"]),
+    ("branch-misses", &["Bcm", "Bim"]),
+    ("L1-dcache-loads", &["Dr"]),
+    ("L1-dcache-stores", &["Dw"]),
+    ("L1-dcache-load-misses", &["D1mr"]),
+    ("L1-dcache-store-misses", &["D1mw"]),
+    ("LLC-load-misses", &["DLmr"]),
+    ("L1-icache-load-misses", &["I1mr"]),
+];
+
+fn from_counts(by: &Counter, file: &str, name: &str, counts: &Counts) -> Result<Imported> {
     let refuse = |problem: &str| Error::Text { file: file.to_owned(), problem: problem.to_owned() };
     if name.trim().is_empty() || name.contains(|c: char| c.is_control() || matches!(c, '"' | '\\'))
     {
         return Err(refuse("the profile's name must be one line of text without quotes"));
     }
-    let counts = Counts::read(text);
     if counts.0.is_empty() {
-        return Err(refuse(
-            "has no counts: give the output of perf stat, perf stat -x, or perf stat -j",
-        ));
+        return Err(refuse(by.empty));
     }
     let Some(instructions) = counts.first(&["instructions"]).filter(|count| *count > 0.0) else {
-        return Err(refuse("has no count of 'instructions': run perf stat -e instructions,…"));
+        return Err(refuse(by.no_instructions));
     };
     for (part, whole) in [
         ("branch-misses", "branches"),
@@ -60,12 +104,18 @@ pub fn from_perf_stat(file: &str, name: &str, text: &str) -> Result<Imported> {
             )));
         }
     }
-    let mut writer = Writer { uops: instructions * UOPS_PER_INSTRUCTION, ..Writer::default() };
-    let text = writer.profile(name, &counts, instructions);
+    let uops = instructions * UOPS_PER_INSTRUCTION;
+    let mut writer = Writer { by: by.name, uops, ..Writer::default() };
+    let text = writer.profile(name, counts, instructions);
     let profile = Profile::read(file, &text)?;
     let cycles = counts.first(&["cycles", "cpu-cycles"]).filter(|cycles| *cycles > 0.0);
+    let missed =
+        ["L1-dcache-load-misses", "L1-dcache-store-misses"].map(|event| counts.first(&[event]));
+    let missed = missed[0].zip(missed[1]).map(|(loads, stores)| loads + stores);
     Ok(Imported {
         profile,
+        instructions,
+        first_level_misses: missed.map(|missed| 1000.0 * missed / instructions),
         text,
         instructions_per_cycle: cycles.map(|cycles| instructions / cycles),
         counted: writer.counted,
@@ -87,6 +137,19 @@ impl Counts {
             }
         }
         Self(counts)
+    }
+
+    fn of_cachegrind(text: &str) -> Self {
+        let after = |key: &str| text.lines().find_map(|line| line.strip_prefix(key));
+        let [events, sums] = ["events:", "summary:"].map(|key| after(key).unwrap_or_default());
+        let sums = sums.split_whitespace().filter_map(number);
+        let sums: BTreeMap<&str, f64> = events.split_whitespace().zip(sums).collect();
+        let of = |(event, parts): (&str, &[&str])| {
+            let counts: Vec<f64> =
+                parts.iter().filter_map(|part| sums.get(part).copied()).collect();
+            (counts.len() == parts.len()).then(|| (event.to_owned(), counts.iter().sum()))
+        };
+        Self(OF_CACHEGRIND.into_iter().filter_map(of).collect())
     }
 
     fn first(&self, names: &[&str]) -> Option<f64> {
@@ -159,6 +222,7 @@ fn number(text: &str) -> Option<f64> {
 /// Writes the text, and keeps account of what was counted and what assumed.
 #[derive(Default)]
 struct Writer {
+    by: &'static str,
     uops: f64,
     counted: Vec<String>,
     assumed: Vec<String>,
@@ -168,7 +232,7 @@ impl Writer {
     /// A value per micro-operation from a count, or the assumed one; and its source.
     fn share(&mut self, what: &str, count: Option<f64>, assumed: f64) -> (f64, String) {
         if let Some(count) = count {
-            let line = format!("{what}: {count:.0} counted by perf stat");
+            let line = format!("{what}: {count:.0} counted by {}", self.by);
             self.counted.push(line.clone());
             return (count / self.uops, line);
         }
@@ -200,13 +264,14 @@ impl Writer {
         let compared = integer / round(branches).max(1e-9);
         let compared = (compared.min(0.9) * 1e4).floor() / 1e4;
         let mut text = format!(
-            "# From the counts of perf stat over {instructions:.0} instructions.\n\
+            "# From the counts of {} over {instructions:.0} instructions.\n\
              name = \"{name}\"\ntitle = \"{name}, from counts\"\nkind = \"statistical\"\n\n\
              [[phase]]\nname = \"all\"\n\
              length = {{ uops = 1000000, source = \"one phase\", confidence = \"low\" }}\n\
              mix = {{ int_alu = {integer:.4}, load = {:.4}, store = {:.4}, branch = {:.4}, \
              compared = {compared:.4}, \
              source = \"{branch_source}; {load_source}; {store_source}\", confidence = \"medium\" }}\n",
+            self.by,
             round(loads),
             round(stores),
             round(branches),
@@ -227,7 +292,7 @@ impl Writer {
         let missed = match (counts.first(&["branch-misses"]), counts.first(&["branches"])) {
             (Some(misses), Some(branches)) if branches > 0.0 => {
                 self.counted
-                    .push(format!("mispredicted branches: {misses:.0} counted by perf stat"));
+                    .push(format!("mispredicted branches: {misses:.0} counted by {}", self.by));
                 misses / branches
             }
             _ => {
@@ -242,8 +307,9 @@ impl Writer {
         self.assumed.push("half of the branches are taken and half wait for a load".to_owned());
         format!(
             "branches = {{ taken = 0.5, on_loads = 0.5, bias = [1.0, {bias:.4}], \
-             share = [{sure:.4}, {unsure:.4}], source = \"perf stat: {:.2} % of branches missed, \
+             share = [{sure:.4}, {unsure:.4}], source = \"{}: {:.2} % of branches missed, \
              or assumed\", confidence = \"low\" }}\n",
+            self.by,
             missed * 100.0
         )
     }
