@@ -275,12 +275,12 @@ impl Facts<'_> {
     fn in_profile(&self, imported: &import::Imported) -> String {
         let Some(speed) = self.speed else { return imported.text.clone() };
         let command = shlex::try_join(self.args.command.iter().map(String::as_str));
-        let command = toml::Value::String(command.unwrap_or_default());
+        let command = command.unwrap_or_default();
         let date = now_utc();
         let date = date.get(..10).unwrap_or_default();
         let solo = format!(
             "solo = [\n  {{ preset = \"{}\", instructions_per_cycle = {speed:.3}, \
-             uops_per_instruction = {}, first_level_misses = {:.1}, command = {command}, \
+             uops_per_instruction = {}, first_level_misses = {:.1}, command = {command:?}, \
              date = \"{date}\", source = \"instructions and misses: cachegrind; cycles: least user time \
              of {} runs over the least time of a chain of adds; simulated here: {:.3} a cycle, \
              {:.1} misses\", confidence = \"medium\" }},\n]\n",
