@@ -1,18 +1,22 @@
 //! `coretwin simulate profile`: a profile of a program, from cachegrind's counts and from timing.
 //!
-//! Cachegrind comes first, because it takes longest. Ctrl-C ends the command; what was counted until then
+//! Cachegrind comes first, because it takes longest. Forked children count their parent's work again. Ctrl-C ends the command; what was counted until then
 //! becomes the profile, and the folder of temporary files is removed.
 
 use super::core::preset_of;
 use crate::exit::{DONE, INTERRUPTED, usage};
+use crate::verb::study::file::quoted;
 use crate::{out, signals};
 use anyhow::{Context, Result, anyhow};
 use coretwin_base::caps;
+use coretwin_base::origin::Origin;
+use coretwin_base::schema::SCHEMA;
 use coretwin_host::cpuinfo::{self, Parsed};
 use coretwin_host::root::Root;
 use coretwin_lab::host_machine::now_utc;
 use coretwin_lab::machine::Stop;
-use coretwin_sim::core::profile::{Profile, import};
+use coretwin_sim::core::profile::Profile;
+use coretwin_sim::core::profile::import::{self, Assumed, Chased};
 use coretwin_sim::core::{Preset, length};
 use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::time::ClockId;
@@ -31,18 +35,29 @@ const USER_S_MIN: f64 = 0.5;
 /// The clock is calibrated by so many chains of so many cycles, some 10 ms each.
 const CHAINS: u32 = 20;
 const CHAIN_CYCLES: u64 = 40_000_000;
+/// Share of instructions in other processes beyond which user time is not that of the counted one.
+const OTHERS_MAX: f64 = 0.05;
+/// More files of counts than this are not read.
+const PROCESSES_MAX: usize = 1000;
+/// Least and greatest share of sources that the uop before produces.
+const NEAR: [f64; 2] = [0.02, 0.98];
+/// Steps of the search for the measured speed, which ends within 1 %.
+const STEPS: u32 = 8;
+const NEAR_ENOUGH: f64 = 0.01;
 /// How long a command has to end after a signal.
 const GRACE: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-Example:
+Examples:
   coretwin simulate profile --name mycmd -- ./mycmd > mycmd.toml
   coretwin simulate core --preset skylake-sp --thread ./mycmd.toml --thread perl-loop
+  coretwin simulate profile --preset zen4 --json -- gzip -kc FILE
 
-Runs the command once under valgrind (some 50 times slower), then three times for its user time. Its \
-output is dropped. Counted is the process itself, without children and the kernel.
-Standard error tells the speed alone: simulated beside measured. Ctrl-C keeps what was counted.")]
+Runs the command under valgrind (some 50 times slower), then three times for its user time. Its output \
+is dropped. Counted is the process with the most instructions, without the kernel.
+Dependencies are chosen so that the speed alone is the measured one. Standard error has both speeds. \
+Ctrl-C keeps what was counted.")]
 pub(crate) struct Args {
     /// Name of the profile
     #[arg(long, default_value = "measured")]
@@ -53,6 +68,9 @@ pub(crate) struct Args {
     /// Timed runs, of which the fastest counts; 0 leaves timing out
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=1000))]
     runs: u32,
+    /// Print facts and profile as JSON
+    #[arg(long)]
+    json: bool,
     /// The command
     #[arg(last = true, required = true, value_name = "CMD")]
     command: Vec<String>,
@@ -62,7 +80,8 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     let preset = preset_of(&preset_name(args)?)?;
     let stop = signals::stop_flag()?;
     let folder = Folder::new()?;
-    let counts = folder.0.join("counts");
+    // Each process writes a file of its own.
+    let counts = folder.0.join("counts.%p");
     let status =
         ran(&mut counted(&args.command, &preset, &counts), &folder, &stop).map_err(|error| {
             match error.kind() {
@@ -73,40 +92,155 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
                 _ => anyhow!("cannot run valgrind: {error}"),
             }
         })?;
-    let text = File::open(&counts).and_then(|file| caps::ANSWER.text(file)).unwrap_or_default();
-    if !(status.success() || stop.raised()) || (text.is_empty() && !stop.raised()) {
+    let found = Counted::read(&folder)?;
+    if !(status.success() || stop.raised()) || (found.is_none() && !stop.raised()) {
         let said = fs::read_to_string(folder.0.join("said")).unwrap_or_default();
         let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
         return Err(usage(format!(
             "the command failed under valgrind ({status}); it said last: {last}"
         )));
     }
-    if text.is_empty() {
+    let Some(found) = found else {
         out::news("interrupted before anything was counted");
         return Ok(INTERRUPTED);
-    }
-    let imported =
-        import::from_cachegrind("cachegrind's file", &args.name, &text).map_err(usage)?;
+    };
+    let with = |assumed| -> Result<Made> {
+        let imported = import::from_cachegrind("cachegrind", &args.name, &found.text, assumed);
+        let imported = imported.map_err(usage)?;
+        let per = import::UOPS_PER_INSTRUCTION;
+        let (speed, misses) =
+            length::alone(&preset, &imported.profile, per).map_err(|stuck| anyhow!("{stuck}"))?;
+        Ok(Made { imported, speed, misses })
+    };
+    let counted = with(Assumed::default())?;
+    let mut notes = Vec::new();
     let whole = !stop.raised();
-    let mut speed = None;
-    if whole {
-        let instructions = imported.instructions;
-        speed = timed(args, &folder, &stop)?.map(|cycles| instructions / cycles);
+    if !whole {
+        notes.push("interrupted: the profile is of the work until then, untimed".to_owned());
     }
-    let (simulated, misses) =
-        length::alone(&preset, &imported.profile, import::UOPS_PER_INSTRUCTION)
-            .map_err(|stuck| anyhow!("{stuck}"))?;
-    let facts = Facts { args, preset: &preset.name, simulated, misses, speed };
-    for line in facts.lines(whole) {
-        out::news(&line);
+    if found.others > OTHERS_MAX {
+        notes.push(format!(
+            "untimed: {:.0} % of the instructions are of other processes than the one counted; \
+             give the program itself",
+            100.0 * found.others
+        ));
     }
-    for line in &imported.assumed {
+    let mut measured = None;
+    if whole && found.others <= OTHERS_MAX {
+        let cycles = timed(args, &folder, &stop, &mut notes)?;
+        measured = cycles.map(|cycles| counted.imported.instructions / cycles);
+    }
+    let by_counts = counted.speed;
+    let made = match measured {
+        Some(speed) => fitted(counted, speed, with)?,
+        None => counted,
+    };
+    let facts = Facts::new(args, &preset.name, by_counts, measured, &made)?;
+    for line in notes.iter().chain(&facts.lines()) {
+        out::news(line);
+    }
+    for line in &made.imported.assumed {
         out::news(&format!("assumed: {line}"));
     }
-    let text = facts.in_profile(&imported);
-    Profile::read(&args.name, &text).context("the profile that was made cannot be read")?;
-    out::text(&text)?;
+    match args.json {
+        true => out::facts(Origin::Measured, &facts)?,
+        false => out::text(&facts.profile)?,
+    }
     Ok(if stop.raised() { INTERRUPTED } else { DONE })
+}
+
+/// A profile, and what it does alone.
+struct Made {
+    imported: import::Imported,
+    /// Instructions per cycle.
+    speed: f64,
+    /// First-level misses per 1000 instructions.
+    misses: f64,
+}
+
+/// The profile that is as fast alone as was measured: by the distances of its sources; where none is slow
+/// enough by chains of loads too, and where none is fast enough by fewer mispredictions.
+fn fitted(counted: Made, speed: f64, with: impl Fn(Assumed) -> Result<Made>) -> Result<Made> {
+    let usual = Assumed::default();
+    let near = |chased| {
+        let with = &with;
+        move |near| with(Assumed { near, chased, ..usual })
+    };
+    if counted.speed <= speed {
+        let fastest = near(usual.chased)(NEAR[0])?;
+        return match fastest.speed > speed {
+            true => between(NEAR[0], usual.near, speed, near(usual.chased)),
+            // Mispredictions from none to all: from fast to slow.
+            false => {
+                between(0.0, 1.0, speed, |missed| with(Assumed { near: NEAR[0], missed, ..usual }))
+            }
+        };
+    }
+    for chased in [Chased::None, Chased::Missing] {
+        if near(chased)(NEAR[1])?.speed <= speed {
+            return between(NEAR[0], NEAR[1], speed, near(chased));
+        }
+    }
+    between(NEAR[0], NEAR[1], speed, near(Chased::All))
+}
+
+/// Bisects from a value that is fast to one that is slow. Beyond both, the nearer end.
+fn between(
+    mut fast: f64,
+    mut slow: f64,
+    speed: f64,
+    with: impl Fn(f64) -> Result<Made>,
+) -> Result<Made> {
+    let ends = (with(fast)?, with(slow)?);
+    if ends.0.speed <= speed {
+        return Ok(ends.0);
+    }
+    let mut best = ends.1;
+    for _ in 0..STEPS {
+        if (best.speed / speed - 1.0).abs() < NEAR_ENOUGH {
+            break;
+        }
+        let half = f64::midpoint(fast, slow);
+        let made = with(half)?;
+        *(if made.speed > speed { &mut fast } else { &mut slow }) = half;
+        if (made.speed / speed - 1.0).abs() < (best.speed / speed - 1.0).abs() {
+            best = made;
+        }
+    }
+    Ok(best)
+}
+
+/// What cachegrind wrote of the process with the most instructions.
+struct Counted {
+    text: String,
+    /// Share of the instructions that other processes have.
+    others: f64,
+}
+
+impl Counted {
+    /// `None` if nothing was counted.
+    fn read(folder: &Folder) -> Result<Option<Self>> {
+        let (mut most, mut of_all, mut text) = (0.0, 0.0, String::new());
+        let entries = fs::read_dir(&folder.0).context("cannot read the folder of counts")?;
+        for entry in entries.take(PROCESSES_MAX) {
+            let entry = entry.context("cannot read the folder of counts")?;
+            if !entry.file_name().as_encoded_bytes().starts_with(b"counts.") {
+                continue;
+            }
+            let own = File::open(entry.path()).and_then(|file| caps::ANSWER.text(file));
+            let own = own.context("cannot read what cachegrind wrote")?;
+            if own.is_empty() {
+                continue;
+            }
+            let imported = import::from_cachegrind("cachegrind", "one", &own, Assumed::default());
+            let instructions = imported.map_err(usage)?.instructions;
+            of_all += instructions;
+            if instructions > most {
+                (most, text) = (instructions, own);
+            }
+        }
+        Ok((of_all > 0.0).then(|| Self { text, others: 1.0 - most / of_all }))
+    }
 }
 
 /// The command under cachegrind, with first levels of the preset's size.
@@ -115,6 +249,7 @@ fn counted(command: &[String], preset: &Preset, counts: &Path) -> Command {
     let mut valgrind = Command::new("valgrind");
     valgrind
         .args(["--quiet", "--tool=cachegrind", "--cache-sim=yes", "--branch-sim=yes"])
+        .arg("--trace-children=yes")
         .arg(format!("--D1={},{},{}", first.bytes, first.ways, line_bytes))
         .arg(format!("--cachegrind-out-file={}", counts.display()))
         .arg("--")
@@ -123,7 +258,12 @@ fn counted(command: &[String], preset: &Preset, counts: &Path) -> Command {
 }
 
 /// Cycles of the fastest timed run: its user time × the clock, calibrated beside it. `None` without runs.
-fn timed(args: &Args, folder: &Folder, stop: &Stop) -> Result<Option<f64>> {
+fn timed(
+    args: &Args,
+    folder: &Folder,
+    stop: &Stop,
+    notes: &mut Vec<String>,
+) -> Result<Option<f64>> {
     let (mut user_s, mut cycle) = (f64::INFINITY, f64::INFINITY);
     for _ in 0..args.runs {
         cycle = cycle.min(cycle_s());
@@ -140,7 +280,7 @@ fn timed(args: &Args, folder: &Folder, stop: &Stop) -> Result<Option<f64>> {
         user_s = user_s.min(children_user_s()? - before);
     }
     if user_s < USER_S_MIN {
-        out::news(&format!(
+        notes.push(format!(
             "{user_s:.2} s of user time are too short to know its speed: give it more work"
         ));
         return Ok(None);
@@ -234,64 +374,105 @@ impl Drop for Folder {
 }
 
 /// What was measured and simulated of the program alone.
-struct Facts<'a> {
-    args: &'a Args,
-    preset: &'a str,
+#[derive(serde::Serialize)]
+struct Facts {
+    schema: u32,
+    name: String,
+    preset: String,
+    command: Vec<String>,
+    instructions: f64,
+    /// Instructions per cycle of the profile from the counts alone.
+    predicted: f64,
+    /// The same as it was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measured: Option<f64>,
+    /// The same of the profile as it was made.
     simulated: f64,
-    misses: f64,
-    speed: Option<f64>,
+    /// First-level misses per 1000 instructions, counted and simulated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    misses: Option<f64>,
+    simulated_misses: f64,
+    assumed: Vec<String>,
+    /// The profile's text.
+    profile: String,
 }
 
-impl Facts<'_> {
-    fn lines(&self, whole: bool) -> Vec<String> {
-        let mut lines = Vec::new();
-        if !whole {
-            lines.push("interrupted: the profile is of the work until then, untimed".to_owned());
-        }
-        let Some(speed) = self.speed else {
-            lines.push(format!(
-                "alone on {}: {:.3} instructions per cycle predicted, none measured",
-                self.preset, self.simulated
-            ));
-            return lines;
+impl Facts {
+    fn new(
+        args: &Args,
+        preset: &str,
+        predicted: f64,
+        measured: Option<f64>,
+        made: &Made,
+    ) -> Result<Self> {
+        let mut facts = Self {
+            schema: SCHEMA,
+            name: args.name.clone(),
+            preset: preset.to_owned(),
+            command: args.command.clone(),
+            instructions: made.imported.instructions,
+            predicted,
+            measured,
+            simulated: made.speed,
+            misses: made.imported.first_level_misses,
+            simulated_misses: made.misses,
+            assumed: made.imported.assumed.clone(),
+            profile: made.imported.text.clone(),
         };
-        let error = self.simulated / speed - 1.0;
-        if error.abs() > ERROR_MAX {
+        if let Some(speed) = measured {
+            let solo = facts.solo(speed, args.runs)?;
+            let at = "\n\n[[phase]]";
+            facts.profile = facts.profile.replacen(at, &format!("\n{solo}\n[[phase]]"), 1);
+        }
+        Profile::read(&args.name, &facts.profile)
+            .context("the profile that was made cannot be read")?;
+        Ok(facts)
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let (preset, predicted) = (&self.preset, self.predicted);
+        let Some(measured) = self.measured else {
+            return vec![format!(
+                "alone on {preset}: {predicted:.3} instructions per cycle predicted, none measured"
+            )];
+        };
+        let off = |speed: f64| 100.0 * (speed / measured - 1.0);
+        let mut lines = Vec::new();
+        if off(self.simulated).abs() > 100.0 * ERROR_MAX {
             lines.push(format!(
                 "the profile is {:+.1} % off alone: correct it before you trust what it says of pairs",
-                100.0 * error
+                off(self.simulated)
             ));
         }
         lines.push(format!(
-            "alone on {}: {:.3} instructions per cycle predicted, {speed:.3} measured ({:+.1} %)",
-            self.preset,
+            "alone on {preset}: {measured:.3} instructions per cycle measured, {predicted:.3} by the \
+             counts alone ({:+.1} %), {:.3} as it was made ({:+.1} %)",
+            off(predicted),
             self.simulated,
-            100.0 * error
+            off(self.simulated)
         ));
         lines
     }
 
-    /// The profile's text with what was measured.
-    fn in_profile(&self, imported: &import::Imported) -> String {
-        let Some(speed) = self.speed else { return imported.text.clone() };
-        let command = shlex::try_join(self.args.command.iter().map(String::as_str));
-        let command = command.unwrap_or_default();
+    /// The measured facts, as a profile has them.
+    fn solo(&self, measured: f64, runs: u32) -> Result<String> {
+        let command = shlex::try_join(self.command.iter().map(String::as_str));
+        let command = quoted(&command.context("the command cannot be quoted")?);
         let date = now_utc();
-        let date = date.get(..10).unwrap_or_default();
-        let solo = format!(
-            "solo = [\n  {{ preset = \"{}\", instructions_per_cycle = {speed:.3}, \
-             uops_per_instruction = {}, first_level_misses = {:.1}, command = {command:?}, \
-             date = \"{date}\", source = \"instructions and misses: cachegrind; cycles: least user time \
-             of {} runs over the least time of a chain of adds; simulated here: {:.3} a cycle, \
-             {:.1} misses\", confidence = \"medium\" }},\n]\n",
-            self.preset,
+        Ok(format!(
+            "solo = [\n  {{ preset = {}, instructions_per_cycle = {measured:.4}, \
+             uops_per_instruction = {}, first_level_misses = {:.1}, command = {command}, \
+             date = \"{}\", source = \"instructions and misses: cachegrind; cycles: least user time \
+             of {runs} runs over the least time of a chain of adds; simulated: {:.3} a cycle by the \
+             counts alone, {:.3} as made, {:.1} misses\", confidence = \"medium\" }},\n]\n",
+            quoted(&self.preset),
             import::UOPS_PER_INSTRUCTION,
-            imported.first_level_misses.unwrap_or_default(),
-            self.args.runs,
+            self.misses.unwrap_or_default(),
+            date.get(..10).unwrap_or_default(),
+            self.predicted,
             self.simulated,
-            self.misses,
-        );
-        imported.text.replacen("\n\n[[phase]]", &format!("\n{solo}\n[[phase]]"), 1)
+            self.simulated_misses,
+        ))
     }
 }
 

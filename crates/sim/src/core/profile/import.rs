@@ -34,16 +34,48 @@ pub struct Imported {
 /// # Errors
 /// [`Error`] where the text has no counts, no instructions, or counts that contradict each other.
 pub fn from_perf_stat(file: &str, name: &str, text: &str) -> Result<Imported> {
-    from_counts(&PERF_STAT, file, name, &Counts::read(text))
+    from_counts(&PERF_STAT, file, name, &Counts::read(text), Assumed::default())
 }
 
 /// Makes a profile of this name from a file of `cachegrind --cache-sim=yes --branch-sim=yes`.
 ///
 /// # Errors
-/// [`Error`] as [`from_perf_stat`].
-pub fn from_cachegrind(file: &str, name: &str, text: &str) -> Result<Imported> {
-    from_counts(&CACHEGRIND, file, name, &Counts::of_cachegrind(text))
+/// [`Error`] as [`from_perf_stat`], and for a line or field that is not cachegrind's.
+pub fn from_cachegrind(file: &str, name: &str, text: &str, assumed: Assumed) -> Result<Imported> {
+    from_counts(&CACHEGRIND, file, name, &Counts::of_cachegrind(file, text)?, assumed)
 }
+
+/// What no counter says. It decides the speed alone, so a measured speed decides it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Assumed {
+    /// Share of the sources that the uop before produces: the higher, the slower.
+    pub near: f64,
+    /// Which loads wait for the load of their kind before.
+    pub chased: Chased,
+    /// Share of the counted mispredictions that the processor makes too.
+    pub missed: f64,
+}
+
+/// Loads that are chains, as in a list.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub enum Chased {
+    None,
+    /// Those beyond the first level.
+    Missing,
+    All,
+}
+
+impl Default for Assumed {
+    fn default() -> Self {
+        Self { near: 0.42, chased: Chased::None, missed: 1.0 }
+    }
+}
+
+/// Bytes of the region that never misses.
+const NEAR_BYTES: u64 = 4096;
+
+/// Shares of the distances 2, up to 4, 8, 16, 32 and 1024 among those beyond 1: those of gzip.
+const FARTHER: [f64; 6] = [0.103, 0.155, 0.138, 0.207, 0.052, 0.345];
 
 /// Who counted, and what to say where it counted nothing.
 struct Counter {
@@ -77,7 +109,13 @@ const OF_CACHEGRIND: [(&str, &[&str]); 9] = [
     ("L1-icache-load-misses", &["I1mr"]),
 ];
 
-fn from_counts(by: &Counter, file: &str, name: &str, counts: &Counts) -> Result<Imported> {
+fn from_counts(
+    by: &Counter,
+    file: &str,
+    name: &str,
+    counts: &Counts,
+    assumed: Assumed,
+) -> Result<Imported> {
     let refuse = |problem: &str| Error::Text { file: file.to_owned(), problem: problem.to_owned() };
     if name.trim().is_empty() || name.contains(|c: char| c.is_control() || matches!(c, '"' | '\\'))
     {
@@ -105,7 +143,7 @@ fn from_counts(by: &Counter, file: &str, name: &str, counts: &Counts) -> Result<
         }
     }
     let uops = instructions * UOPS_PER_INSTRUCTION;
-    let mut writer = Writer { by: by.name, uops, ..Writer::default() };
+    let mut writer = Writer { by: by.name, uops, values: assumed, ..Writer::default() };
     let text = writer.profile(name, counts, instructions);
     let profile = Profile::read(file, &text)?;
     let cycles = counts.first(&["cycles", "cpu-cycles"]).filter(|cycles| *cycles > 0.0);
@@ -139,17 +177,39 @@ impl Counts {
         Self(counts)
     }
 
-    fn of_cachegrind(text: &str) -> Self {
-        let after = |key: &str| text.lines().find_map(|line| line.strip_prefix(key));
-        let [events, sums] = ["events:", "summary:"].map(|key| after(key).unwrap_or_default());
-        let sums = sums.split_whitespace().filter_map(number);
-        let sums: BTreeMap<&str, f64> = events.split_whitespace().zip(sums).collect();
+    fn of_cachegrind(file: &str, text: &str) -> Result<Self> {
+        let refuse = |place: &str, problem: &str| {
+            Err(Error::Text { file: format!("{file}{place}"), problem: problem.to_owned() })
+        };
+        let after = |key: &str| {
+            let mut lines = (1..).zip(text.lines());
+            lines.find_map(|(number, line)| Some((number, line.strip_prefix(key)?)))
+        };
+        let (Some((_, events)), Some((line, sums))) = (after("events:"), after("summary:")) else {
+            return refuse("", CACHEGRIND.empty);
+        };
+        let events: Vec<&str> = events.split_whitespace().collect();
+        let fields: Vec<&str> = sums.split_whitespace().collect();
+        if events.len() != fields.len() {
+            let problem = format!("{} counts for {} events", fields.len(), events.len());
+            return refuse(&format!(":{line}: summary"), &problem);
+        }
+        let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
+        for (event, field) in events.into_iter().zip(fields) {
+            let place = format!(":{line}: {event}");
+            let Ok(count) = field.parse::<u64>() else {
+                return refuse(&place, &format!("'{field}' is not a count"));
+            };
+            if sums.insert(event, count as f64).is_some() {
+                return refuse(&place, "is there twice");
+            }
+        }
         let of = |(event, parts): (&str, &[&str])| {
             let counts: Vec<f64> =
                 parts.iter().filter_map(|part| sums.get(part).copied()).collect();
             (counts.len() == parts.len()).then(|| (event.to_owned(), counts.iter().sum()))
         };
-        Self(OF_CACHEGRIND.into_iter().filter_map(of).collect())
+        Ok(Self(OF_CACHEGRIND.into_iter().filter_map(of).collect()))
     }
 
     fn first(&self, names: &[&str]) -> Option<f64> {
@@ -224,6 +284,7 @@ fn number(text: &str) -> Option<f64> {
 struct Writer {
     by: &'static str,
     uops: f64,
+    values: Assumed,
     counted: Vec<String>,
     assumed: Vec<String>,
 }
@@ -276,16 +337,32 @@ impl Writer {
             round(stores),
             round(branches),
         );
-        self.assumed.push("distances between producers and users: those of gzip".to_owned());
-        text += "sources = { none = 0.09, two = 0.35, up_to = [1, 2, 4, 8, 16, 32, 1024], \
-                 share = [0.42, 0.06, 0.09, 0.08, 0.12, 0.03, 0.20], \
-                 source = \"assumed: those of gzip\", confidence = \"low\" }\n";
+        text += &self.sources();
         text += &self.branches(counts);
         text += &self.code(counts);
         if round(loads) + round(stores) > 0.0 {
-            text += &self.regions(counts, loads);
+            text += &self.regions(counts, loads, stores);
         }
         text
+    }
+
+    fn sources(&mut self) -> String {
+        let near = round(self.values.near.clamp(0.0, 1.0));
+        let beyond = FARTHER[..5].iter().map(|share| round(share * (1.0 - near)));
+        let mut shares: Vec<f64> = std::iter::once(near).chain(beyond).collect();
+        shares.push(round(1.0 - shares.iter().sum::<f64>()).max(0.0));
+        let shares: Vec<String> = shares.iter().map(|share| format!("{share:.4}")).collect();
+        let source = if self.values == Assumed::default() {
+            "assumed: those of gzip"
+        } else {
+            "chosen so that the speed alone is the measured one"
+        };
+        self.assumed.push(format!("distances between producers and users: {source}"));
+        format!(
+            "sources = {{ none = 0.09, two = 0.35, up_to = [1, 2, 4, 8, 16, 32, 1024], \
+             share = [{}], source = \"{source}\", confidence = \"low\" }}\n",
+            shares.join(", ")
+        )
     }
 
     fn branches(&mut self, counts: &Counts) -> String {
@@ -300,6 +377,11 @@ impl Writer {
                 0.02
             }
         };
+        let (counted, missed) = (missed, missed * self.values.missed);
+        let kept = match self.values.missed < 1.0 {
+            true => format!(", {:.2} % kept for the measured speed", missed * 100.0),
+            false => String::new(),
+        };
         // Branches that go either way one time in five are where mispredictions come from.
         let (bias, unsure) =
             if missed <= 0.2 { (0.8, missed / 0.2) } else { (1.0 - missed.min(0.5), 1.0) };
@@ -308,9 +390,9 @@ impl Writer {
         format!(
             "branches = {{ taken = 0.5, on_loads = 0.5, bias = [1.0, {bias:.4}], \
              share = [{sure:.4}, {unsure:.4}], source = \"{}: {:.2} % of branches missed, \
-             or assumed\", confidence = \"low\" }}\n",
+             or assumed{kept}\", confidence = \"low\" }}\n",
             self.by,
-            missed * 100.0
+            counted * 100.0
         )
     }
 
@@ -328,27 +410,44 @@ impl Writer {
     }
 
     /// Regions that miss as often as was counted: one that fits each level.
-    fn regions(&mut self, counts: &Counts, loads: f64) -> String {
+    fn regions(&mut self, counts: &Counts, loads: f64, stores: f64) -> String {
         let first = counts.first(&["L1-dcache-load-misses"]);
         let (missed, first_source) = self.share("first-level misses", first, 0.01);
         let last = counts.first(&["LLC-load-misses", "cache-misses"]);
         let (memory, last_source) = self.share("last-level misses", last, 0.0005);
-        let of_loads = |share: f64| round((share / loads.max(1e-9)).clamp(0.0, 0.9));
-        let memory = of_loads(memory.min(missed));
-        let outer = round((of_loads(missed) - memory).max(0.0));
-        let near = 1.0 - outer - memory;
-        let region = |share: f64, bytes: u64, source: &str| {
-            format!(
-                "  {{ share = {share:.4}, bytes = {bytes}, pattern = \"random\", \
-                 source = \"{source}\", confidence = \"low\" }},\n"
-            )
+        // Stores are held to miss as often as loads, where theirs are not counted.
+        let (missed, of) = match counts.first(&["L1-dcache-store-misses"]) {
+            Some(of_stores) => (missed + of_stores / self.uops, loads + stores),
+            None => (missed, loads),
         };
-        format!(
-            "regions = [\n{}{}{}]\n",
-            region(near, 4096, "what does not miss"),
-            region(outer, 262_144, &first_source),
-            region(memory, 67_108_864, &last_source)
-        )
+        let share_of = |share: f64, of: f64| round((share / of.max(1e-9)).clamp(0.0, 0.9));
+        let memory = share_of(memory, loads).min(share_of(missed, of));
+        let outer = round((share_of(missed, of) - memory).max(0.0));
+        let near = 1.0 - outer - memory;
+        // Only loads wait for others.
+        let mut chains = (loads / (loads + stores) * 1e4).floor() / 1e4;
+        let mut region = |share: f64, bytes: u64, source: &str| {
+            let chased = match self.values.chased {
+                Chased::None => 0.0,
+                Chased::Missing if bytes <= NEAR_BYTES => 0.0,
+                Chased::Missing | Chased::All => round(share.min(chains)),
+            };
+            chains -= chased;
+            let line = |share: f64, chase: &str| {
+                format!(
+                    "  {{ share = {share:.4}, bytes = {bytes}, pattern = \"random\", {chase}\
+                     source = \"{source}\", confidence = \"low\" }},\n"
+                )
+            };
+            let rest = line(share - chased, "");
+            match chased > 0.0 {
+                true => line(chased, "chase = true, ") + &rest,
+                false => rest,
+            }
+        };
+        let memory = region(memory, 67_108_864, &last_source);
+        let outer = region(outer, 262_144, &first_source);
+        format!("regions = [\n{}{outer}{memory}]\n", region(near, NEAR_BYTES, "what does not miss"))
     }
 }
 
