@@ -210,3 +210,24 @@ fn nearer_sources_are_slower_and_fewer_mispredictions_faster() {
     assert!(speed(0.9, 1.0) < 0.8 * usual, "{} of {usual}", speed(0.9, 1.0));
     assert!(speed(Assumed::default().near, 0.0) > 1.1 * usual);
 }
+
+#[test]
+fn every_assumption_makes_a_profile_and_chains_are_the_slowest() {
+    let preset = Preset::named("zen4").unwrap();
+    let many_stores = CACHEGRIND.replace(" 900000000 10000000", " 4000000000 900000000");
+    for text in [CACHEGRIND, &many_stores] {
+        let mut last = f64::INFINITY;
+        for chained in [0.0, 0.3, 1.0] {
+            let of = |near, missed| {
+                let assumed = Assumed { near, chained, missed };
+                from_cachegrind("counts", "mine", text, assumed).unwrap_or_else(|e| panic!("{e}"))
+            };
+            let slow = of(0.98, 1.0);
+            let _ = of(0.02, 0.0);
+            let alone = length::alone(&preset, &slow.profile, import::UOPS_PER_INSTRUCTION);
+            let speed = alone.unwrap().0;
+            assert!(speed < last, "{chained}: {speed}, not below {last}");
+            last = speed;
+        }
+    }
+}

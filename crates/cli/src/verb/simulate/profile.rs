@@ -16,7 +16,7 @@ use coretwin_host::root::Root;
 use coretwin_lab::host_machine::now_utc;
 use coretwin_lab::machine::Stop;
 use coretwin_sim::core::profile::Profile;
-use coretwin_sim::core::profile::import::{self, Assumed, Chased};
+use coretwin_sim::core::profile::import::{self, Assumed};
 use coretwin_sim::core::{Preset, length};
 use rustix::process::{Pid, Signal, kill_process_group};
 use rustix::time::ClockId;
@@ -158,36 +158,28 @@ struct Made {
     misses: f64,
 }
 
-/// The profile that is as fast alone as was measured: by the distances of its sources; where none is slow
-/// enough by chains of loads too, and where none is fast enough by fewer mispredictions.
+/// The profile that is as fast alone as was measured. It is made slower by chains of loads, and then by
+/// nearer sources; faster by farther sources, and then by fewer mispredictions.
 fn fitted(counted: Made, speed: f64, with: impl Fn(Assumed) -> Result<Made>) -> Result<Made> {
     let usual = Assumed::default();
-    let near = |chased| {
-        let with = &with;
-        move |near| with(Assumed { near, chased, ..usual })
-    };
-    if counted.speed <= speed {
-        let fastest = near(usual.chased)(NEAR[0])?;
-        return match fastest.speed > speed {
-            true => between(NEAR[0], usual.near, speed, near(usual.chased)),
-            // Mispredictions from none to all: from fast to slow.
-            false => {
-                between(0.0, 1.0, speed, |missed| with(Assumed { near: NEAR[0], missed, ..usual }))
-            }
+    let chained = |chained| with(Assumed { chained, ..usual });
+    let near = |near, chained| with(Assumed { near, chained, ..usual });
+    let missed = |missed| with(Assumed { near: NEAR[0], missed, ..usual });
+    if counted.speed > speed {
+        return match chained(1.0)?.speed <= speed {
+            true => between([0.0, 1.0], speed, chained),
+            false => between([usual.near, NEAR[1]], speed, |value| near(value, 1.0)),
         };
     }
-    for chased in [Chased::None, Chased::Missing] {
-        if near(chased)(NEAR[1])?.speed <= speed {
-            return between(NEAR[0], NEAR[1], speed, near(chased));
-        }
+    match near(NEAR[0], 0.0)?.speed > speed {
+        true => between([NEAR[0], usual.near], speed, |value| near(value, 0.0)),
+        false => between([0.0, 1.0], speed, missed),
     }
-    between(NEAR[0], NEAR[1], speed, near(Chased::All))
 }
 
 /// Bisects from a value that is fast to one that is slow. Beyond both, the nearer end.
 fn between(
-    mut fast: f64,
-    mut slow: f64,
+    [mut fast, mut slow]: [f64; 2],
     speed: f64,
     with: impl Fn(f64) -> Result<Made>,
 ) -> Result<Made> {
@@ -348,10 +340,9 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        if matches!(self.0.try_wait(), Ok(None)) {
-            self.signal(Signal::KILL);
-            let _ = self.0.wait();
-        }
+        // What the command left running goes too: a shell's background jobs ignore an interrupt.
+        self.signal(Signal::KILL);
+        let _ = self.0.wait();
     }
 }
 

@@ -50,29 +50,20 @@ pub fn from_cachegrind(file: &str, name: &str, text: &str, assumed: Assumed) -> 
 pub struct Assumed {
     /// Share of the sources that the uop before produces: the higher, the slower.
     pub near: f64,
-    /// Which loads wait for the load of their kind before.
-    pub chased: Chased,
+    /// Share of the loads that wait for the load before, as in a list: those that miss first.
+    pub chained: f64,
     /// Share of the counted mispredictions that the processor makes too.
     pub missed: f64,
 }
 
-/// Loads that are chains, as in a list.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
-pub enum Chased {
-    None,
-    /// Those beyond the first level.
-    Missing,
-    All,
-}
-
 impl Default for Assumed {
     fn default() -> Self {
-        Self { near: 0.42, chased: Chased::None, missed: 1.0 }
+        Self { near: 0.42, chained: 0.0, missed: 1.0 }
     }
 }
 
-/// Bytes of the region that never misses.
-const NEAR_BYTES: u64 = 4096;
+/// The region that misses the first level, and nothing beyond.
+const OUTER_BYTES: f64 = 262_144.0;
 
 /// Shares of the distances 2, up to 4, 8, 16, 32 and 1024 among those beyond 1: those of gzip.
 const FARTHER: [f64; 6] = [0.103, 0.155, 0.138, 0.207, 0.052, 0.345];
@@ -352,10 +343,9 @@ impl Writer {
         let mut shares: Vec<f64> = std::iter::once(near).chain(beyond).collect();
         shares.push(round(1.0 - shares.iter().sum::<f64>()).max(0.0));
         let shares: Vec<String> = shares.iter().map(|share| format!("{share:.4}")).collect();
-        let source = if self.values == Assumed::default() {
-            "assumed: those of gzip"
-        } else {
-            "chosen so that the speed alone is the measured one"
+        let source = match self.values.near == Assumed::default().near {
+            true => "assumed: those of gzip",
+            false => "chosen so that the speed alone is the measured one",
         };
         self.assumed.push(format!("distances between producers and users: {source}"));
         format!(
@@ -415,9 +405,13 @@ impl Writer {
         let (missed, first_source) = self.share("first-level misses", first, 0.01);
         let last = counts.first(&["LLC-load-misses", "cache-misses"]);
         let (memory, last_source) = self.share("last-level misses", last, 0.0005);
-        // Stores are held to miss as often as loads, where theirs are not counted.
+        // Stores are held to miss as often as loads, where theirs are not counted. A part of the outer
+        // region is in the first level at any time.
         let (missed, of) = match counts.first(&["L1-dcache-store-misses"]) {
-            Some(of_stores) => (missed + of_stores / self.uops, loads + stores),
+            Some(of_stores) => (
+                (missed + of_stores / self.uops) * OUTER_BYTES / (OUTER_BYTES - 32_768.0),
+                loads + stores,
+            ),
             None => (missed, loads),
         };
         let share_of = |share: f64, of: f64| round((share / of.max(1e-9)).clamp(0.0, 0.9));
@@ -425,13 +419,16 @@ impl Writer {
         let outer = round((share_of(missed, of) - memory).max(0.0));
         let near = 1.0 - outer - memory;
         // Only loads wait for others.
-        let mut chains = (loads / (loads + stores) * 1e4).floor() / 1e4;
+        if self.values.chained > 0.0 {
+            self.assumed.push(format!(
+                "{:.0} % of the loads wait for one another, those that miss first: chosen so that the \
+                 speed alone is the measured one",
+                100.0 * self.values.chained
+            ));
+        }
+        let mut chains = (self.values.chained * loads / (loads + stores) * 1e4).floor() / 1e4;
         let mut region = |share: f64, bytes: u64, source: &str| {
-            let chased = match self.values.chased {
-                Chased::None => 0.0,
-                Chased::Missing if bytes <= NEAR_BYTES => 0.0,
-                Chased::Missing | Chased::All => round(share.min(chains)),
-            };
+            let chased = round(share.min(chains));
             chains -= chased;
             let line = |share: f64, chase: &str| {
                 format!(
@@ -439,15 +436,16 @@ impl Writer {
                      source = \"{source}\", confidence = \"low\" }},\n"
                 )
             };
-            let rest = line(share - chased, "");
-            match chased > 0.0 {
-                true => line(chased, "chase = true, ") + &rest,
-                false => rest,
+            let rest = round(share - chased);
+            match (chased > 0.0, rest > 0.0) {
+                (false, _) => line(rest, ""),
+                (true, false) => line(chased, "chase = true, "),
+                (true, true) => line(chased, "chase = true, ") + &line(rest, ""),
             }
         };
         let memory = region(memory, 67_108_864, &last_source);
-        let outer = region(outer, 262_144, &first_source);
-        format!("regions = [\n{}{outer}{memory}]\n", region(near, NEAR_BYTES, "what does not miss"))
+        let outer = region(outer, OUTER_BYTES as u64, &first_source);
+        format!("regions = [\n{}{outer}{memory}]\n", region(near, 4096, "what does not miss"))
     }
 }
 
