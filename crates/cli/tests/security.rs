@@ -310,6 +310,7 @@ fn no_verb_prints_what_steers_a_terminal() {
         &["sched", "scenario", HOSTILE],
         &["simulate", "core", "--preset", HOSTILE],
         &["simulate", "import", HOSTILE],
+        &["simulate", "profile", "--preset=zen4", "--name", HOSTILE, "--", HOSTILE],
         &["generate", "completions", HOSTILE],
         &["survey", "--yes", "--out", HOSTILE],
     ];

@@ -159,7 +159,7 @@ struct Made {
 }
 
 /// The profile that is as fast alone as was measured. It is made slower by chains of loads, and then by
-/// nearer sources; faster by farther sources, and then by fewer mispredictions.
+/// nearer sources; faster by farther sources, and then by fewer mispredictions and misses of code.
 fn fitted(counted: Made, speed: f64, with: impl Fn(Assumed) -> Result<Made>) -> Result<Made> {
     let usual = Assumed::default();
     let chained = |chained| with(Assumed { chained, ..usual });

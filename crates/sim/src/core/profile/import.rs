@@ -52,7 +52,7 @@ pub struct Assumed {
     pub near: f64,
     /// Share of the loads that wait for the load before, as in a list: those that miss first.
     pub chained: f64,
-    /// Share of the counted mispredictions that the processor makes too.
+    /// Share of the counted mispredictions and misses of code that cost the processor time.
     pub missed: f64,
 }
 
@@ -390,7 +390,7 @@ impl Writer {
         let misses = counts.first(&["L1-icache-load-misses"]);
         let (per_uop, source) = self.share("code misses", misses, 0.0005);
         // A loop that fits, or one with excursions that miss once per line of 16 uops.
-        let cold = round((per_uop * 16.0).min(0.9));
+        let cold = round((per_uop * 16.0 * self.values.missed).min(0.9));
         let (bytes, hot) = if cold > 0.0 { (262_144, 16_384) } else { (16_384, 16_384) };
         format!(
             "code = {{ bytes = {bytes}, hot_bytes = {hot}, hot_share = {:.4}, \
