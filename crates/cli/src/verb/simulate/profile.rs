@@ -241,7 +241,7 @@ fn counted(command: &[String], preset: &Preset, counts: &Path) -> Command {
     let mut valgrind = Command::new("valgrind");
     valgrind
         .args(["--quiet", "--tool=cachegrind", "--cache-sim=yes", "--branch-sim=yes"])
-        .arg("--trace-children=yes")
+        .args(["--trace-children=yes", "--vgdb=no"])
         .arg(format!("--D1={},{},{}", first.bytes, first.ways, line_bytes))
         .arg(format!("--cachegrind-out-file={}", counts.display()))
         .arg("--")
