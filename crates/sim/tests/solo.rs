@@ -11,8 +11,10 @@ const SPEED_ERROR_MAX: f64 = 0.10;
 const MISSES_ERROR_MAX: f64 = 0.15;
 
 /// Off by more, and why. A profile that is right again is taken off.
-const OFF: [(&str, &str); 1] =
-    [("sieve", "a sixth too slow: stores that miss the first level wait for one another")];
+const OFF: [(&str, &str); 2] = [
+    ("sieve", "a sixth too slow: stores that miss the first level wait for one another"),
+    ("sysbench-cpu", "a ninth too fast: Zen 4's divider may start every 6 cycles, an estimate"),
+];
 
 #[test]
 fn every_profile_with_facts_is_as_fast_alone_as_its_program() {
