@@ -55,7 +55,7 @@ Examples:
   coretwin simulate profile --preset zen4 --json -- gzip -kc FILE
 
 Runs the command under valgrind (some 50 times slower), then three times for its user time. Its output \
-is dropped. Counted is the process with the most instructions, without the kernel.
+is dropped. Counted is the process with the most instructions, without the kernel. \
 Dependencies are chosen so that the speed alone is the measured one. Standard error has both speeds. \
 Ctrl-C keeps what was counted.")]
 pub(crate) struct Args {
@@ -94,11 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         })?;
     let found = Counted::read(&folder)?;
     if !(status.success() || stop.raised()) || (found.is_none() && !stop.raised()) {
-        let said = fs::read_to_string(folder.0.join("said")).unwrap_or_default();
-        let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
-        return Err(usage(format!(
-            "the command failed under valgrind ({status}); it said last: {last}"
-        )));
+        return Err(failed(&folder, status));
     }
     let Some(found) = found else {
         out::news("interrupted before anything was counted");
@@ -147,6 +143,12 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         false => out::text(&facts.profile)?,
     }
     Ok(if stop.raised() { INTERRUPTED } else { DONE })
+}
+
+fn failed(folder: &Folder, status: ExitStatus) -> anyhow::Error {
+    let said = fs::read_to_string(folder.0.join("said")).unwrap_or_default();
+    let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
+    usage(format!("the command failed under valgrind ({status}); it said last: {last}"))
 }
 
 /// A profile, and what it does alone.
