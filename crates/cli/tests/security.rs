@@ -282,6 +282,7 @@ fn harmless(folder: &Path, env: &[(&str, &str)], args: &[&str]) -> (bool, String
 /// What is shown of [`HOSTILE`] where it is a name.
 const SHOWN: &str = r"\u001b]0;own\u0007";
 
+/// Names, as arguments and as files that are there; a verb each, and all of them.
 #[test]
 fn no_verb_prints_what_steers_a_terminal() {
     let _host = host();
@@ -289,7 +290,6 @@ fn no_verb_prints_what_steers_a_terminal() {
     let folder = scratch.path();
     let pid = std::process::id().to_string();
     let go = |args: &[&str]| harmless(folder, &[], args);
-    // Names, as arguments and as files that are there; a verb each, and all of them.
     fs::write(folder.join(HOSTILE), HOSTILE).expect("a file of that name");
     let verbs: &[&[&str]] = &[
         &["topology", "--root", HOSTILE],
@@ -310,6 +310,7 @@ fn no_verb_prints_what_steers_a_terminal() {
         &["sched", "scenario", HOSTILE],
         &["simulate", "core", "--preset", HOSTILE],
         &["simulate", "import", HOSTILE],
+        &["simulate", "profile", "--preset=zen4", "--name", HOSTILE, "--", HOSTILE],
         &["generate", "completions", HOSTILE],
         &["survey", "--yes", "--out", HOSTILE],
     ];

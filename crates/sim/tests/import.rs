@@ -1,7 +1,7 @@
 //! Counts of `perf stat` become a profile, in all three forms; nonsense is refused.
 
-use coretwin_sim::core::profile::import::from_perf_stat;
-use coretwin_sim::core::{Class, Preset, Uop};
+use coretwin_sim::core::profile::import::{self, Assumed, from_cachegrind, from_perf_stat};
+use coretwin_sim::core::{Class, Preset, Uop, length};
 
 const TABLE: &str = "
  Performance counter stats for 'gzip -9':
@@ -140,5 +140,94 @@ fn extreme_counts_make_profiles_too() {
     for name in ["", "  ", "a\rb", "a\u{1b}b"] {
         let said = from_perf_stat("out.txt", name, TABLE).unwrap_err().to_string();
         assert!(said.contains("the profile's name must be"), "{said}");
+    }
+}
+
+const CACHEGRIND: &str = "desc: I1 cache: 32768 B, 64 B, 8-way associative
+cmd: ./mine
+events: Ir I1mr ILmr Dr D1mr DLmr Dw D1mw DLmw Bc Bcm Bi Bim
+fl=???
+fn=main
+0 10 0 0 3 1 0 1 0 0 1 0 0 0
+summary: 9000000000 9000 900 1900000000 190000000 1900000 900000000 10000000 900 1700000000 50000000 100000000 4000000
+";
+
+#[test]
+fn counts_of_cachegrind_are_those_of_perf_by_their_names() {
+    let imported = from_cachegrind("counts", "mine", CACHEGRIND, Assumed::default()).unwrap();
+    assert_eq!(imported.instructions, 9e9);
+    assert!((imported.first_level_misses.unwrap() - 200.0 / 9.0).abs() < 1e-9);
+    // Branches with a condition and indirect ones together, as perf counts them.
+    assert!(imported.counted.contains(&"branches: 1800000000 counted by cachegrind".to_owned()));
+    assert!(imported.text.contains("3.00 % of branches missed"), "{}", imported.text);
+    // Loads, branches and misses are those of the table; only it does not know stores.
+    let table = from_perf_stat("out.txt", "mine", TABLE).unwrap();
+    let share = |text: &str, key: &str| {
+        text.split_once(key).unwrap().1.split_once(',').unwrap().0.to_owned()
+    };
+    for key in [" load = ", " branch = "] {
+        assert_eq!(share(&imported.text, key), share(&table.text, key));
+    }
+    assert!(!imported.assumed.iter().any(|line| line.starts_with("stores")));
+    for text in [
+        "",
+        "events: Ir\n",
+        "events: Dr\nsummary: 5\n",
+        "events: Ir\nsummary: 0\n",
+        "summary: 5 6\n",
+    ] {
+        let said =
+            from_cachegrind("counts", "mine", text, Assumed::default()).unwrap_err().to_string();
+        assert!(said.contains("has no count"), "{said}");
+    }
+}
+
+#[test]
+fn a_broken_file_of_cachegrind_is_refused_by_file_line_and_field() {
+    for (text, says) in [
+        ("events: Ir Dr\nsummary: 5\n", "counts:2: summary: 1 counts for 2 events"),
+        ("events: Ir\nsummary: 5 6\n", "counts:2: summary: 2 counts for 1 events"),
+        ("x\nevents: Ir Dr\nsummary: 5 many\n", "counts:3: Dr: 'many' is not a count"),
+        ("events: Ir Dr\nsummary: -5 1\n", "counts:2: Ir: '-5' is not a count"),
+        ("events: Ir\nsummary: inf\n", "counts:2: Ir: 'inf' is not a count"),
+        ("events: Ir Ir\nsummary: 5 6\n", "counts:2: Ir: is there twice"),
+    ] {
+        let said = from_cachegrind("counts", "mine", text, Assumed::default()).unwrap_err();
+        assert_eq!(said.to_string(), says, "{text}");
+    }
+}
+
+#[test]
+fn nearer_sources_are_slower_and_fewer_mispredictions_faster() {
+    let preset = Preset::named("zen4").unwrap();
+    let speed = |near, missed| {
+        let assumed = Assumed { near, missed, ..Assumed::default() };
+        let imported = from_cachegrind("counts", "mine", CACHEGRIND, assumed).unwrap();
+        let alone = length::alone(&preset, &imported.profile, import::UOPS_PER_INSTRUCTION);
+        alone.unwrap().0
+    };
+    let usual = speed(Assumed::default().near, 1.0);
+    assert!(speed(0.9, 1.0) < 0.8 * usual, "{} of {usual}", speed(0.9, 1.0));
+    assert!(speed(Assumed::default().near, 0.0) > 1.1 * usual);
+}
+
+#[test]
+fn every_assumption_makes_a_profile_and_chains_are_the_slowest() {
+    let preset = Preset::named("zen4").unwrap();
+    let many_stores = CACHEGRIND.replace(" 900000000 10000000", " 4000000000 900000000");
+    for text in [CACHEGRIND, &many_stores] {
+        let mut last = f64::INFINITY;
+        for chained in [0.0, 0.3, 1.0] {
+            let of = |near, missed| {
+                let assumed = Assumed { near, chained, missed };
+                from_cachegrind("counts", "mine", text, assumed).unwrap_or_else(|e| panic!("{e}"))
+            };
+            let slow = of(0.98, 1.0);
+            let _ = of(0.02, 0.0);
+            let alone = length::alone(&preset, &slow.profile, import::UOPS_PER_INSTRUCTION);
+            let speed = alone.unwrap().0;
+            assert!(speed < last, "{chained}: {speed}, not below {last}");
+            last = speed;
+        }
     }
 }

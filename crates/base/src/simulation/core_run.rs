@@ -314,14 +314,15 @@ impl fmt::Display for CoreAccuracy {
             [self.median, self.constant_median, self.services_constant_median].map(|x| 100.0 * x);
         write!(f, "Predicted. ")?;
         if own < services {
-            let (own, them) = match own {
-                0 => ("None".to_owned(), "them"),
-                _ => (format!("Only {own}"), "the others"),
+            let (own, have, them) = match own {
+                0 => ("None".to_owned(), "has a profile of its own", "them"),
+                1 => ("Only 1".to_owned(), "has a profile of its own", "the others"),
+                _ => (format!("Only {own}"), "have profiles of their own", "the others"),
             };
             write!(
                 f,
-                "{own} of {services} published services has a profile of its own: a constant yield is the \
-                 better guess for {them}, {served:.1} % off in the median. "
+                "{own} of {services} published services {have}: a constant yield is the better guess \
+                 for {them}, {served:.1} % off in the median. "
             )?;
         }
         if rival <= missed {

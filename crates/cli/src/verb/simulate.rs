@@ -3,6 +3,7 @@
 mod calibrate;
 pub(crate) mod core;
 mod import;
+mod profile;
 pub(crate) mod sched;
 pub(crate) mod sweep;
 
@@ -30,6 +31,8 @@ verbs! {
         Calibrate(calibrate),
         /// A profile for `simulate core` from what perf stat counted
         Import(import),
+        /// A profile for `simulate core` of a program, from valgrind and timing
+        Profile(profile),
     }
 }
 

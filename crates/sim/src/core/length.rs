@@ -7,6 +7,7 @@
 use super::engine::simulate;
 use super::profile::Profile;
 use super::{Options, Preset, Stuck};
+use std::hint::black_box;
 
 /// How long a run is: cycles that its slowest thread would take alone, caches empty at first, and
 /// uops at least and at most.
@@ -67,6 +68,36 @@ pub fn speed(preset: &Preset, profile: &Profile, options: &Options) -> Result<f6
     let short = Options { warmup_uops: 10_000, measure_uops: 20_000, ..*options };
     let alone = simulate(preset, vec![profile.input(preset, options.seed, 0)], &short);
     Ok(alone?.uops_per_cycle(0))
+}
+
+/// Takes so many cycles on a real processor: operations of one cycle, each on the one before. For the
+/// calibration of a clock; here, because this crate is optimised in tests too.
+#[inline(never)]
+pub fn chain(cycles: u64) -> u64 {
+    let (add, flip) = (black_box(0x9E37_79B9_u64), black_box(0x5DEE_CE66_u64));
+    (0..cycles / 2).fold(black_box(1_u64), |value, _| value.wrapping_add(add) ^ flip)
+}
+
+/// Instructions per cycle of a profile alone with warm caches, and its first-level misses per 1000
+/// instructions.
+///
+/// # Errors
+/// [`Stuck`] as [`simulate`].
+pub fn alone(
+    preset: &Preset,
+    profile: &Profile,
+    uops_per_instruction: f64,
+) -> Result<(f64, f64), Box<Stuck>> {
+    let options = Options {
+        warmup_uops: 1_000_000,
+        measure_uops: profile.round_uops(preset).max(1_000_000),
+        ..Options::default()
+    };
+    let outcome = simulate(preset, vec![profile.input(preset, 1, 0)], &options)?;
+    let thread = &outcome.threads[0];
+    let instructions = thread.uops as f64 * profile.unfused(preset) / uops_per_instruction;
+    let misses = 1000.0 * thread.counts.first_level_misses as f64 / instructions;
+    Ok((instructions / outcome.cycles as f64, misses))
 }
 
 /// The options for threads of these speeds.

@@ -253,7 +253,7 @@ fn shown(value: &str) -> String {
 }
 
 /// A text as TOML has it: JSON's escapes are among its own, but for the one control sign that JSON leaves.
-fn quoted(value: &str) -> String {
+pub(crate) fn quoted(value: &str) -> String {
     Value::from(value).to_string().replace('\u{7f}', "\\u007F")
 }
 

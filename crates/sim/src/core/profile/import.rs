@@ -1,15 +1,14 @@
-//! From the counts of `perf stat` to a profile: what was counted is used, what was not is assumed
-//! and said so.
+//! From counts to a profile: what was counted is used, what was not is assumed and said so.
 //!
-//! Reads the three forms that perf writes: the table for people, `-x,` and `-j`. The result is a
-//! profile's text, so that it can be looked at, corrected and kept.
+//! Reads the three forms that `perf stat` writes (the table for people, `-x,` and `-j`), and what cachegrind
+//! writes. The result is a profile's text, so that it can be looked at, corrected and kept.
 
 use super::Profile;
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 
 /// Unfused micro-operations per instruction, as measured for gzip and perl (x86-64).
-const UOPS_PER_INSTRUCTION: f64 = 1.1;
+pub const UOPS_PER_INSTRUCTION: f64 = 1.1;
 
 /// A profile made from counts.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +17,10 @@ pub struct Imported {
     pub text: String,
     /// The same, read.
     pub profile: Profile,
+    /// Instructions that were counted.
+    pub instructions: f64,
+    /// Loads and stores that missed the first level, per 1000 instructions, where both were counted.
+    pub first_level_misses: Option<f64>,
     /// Instructions per cycle that were counted: to compare, never used in the profile.
     pub instructions_per_cycle: Option<f64>,
     /// One line for each value that was counted.
@@ -31,19 +34,89 @@ pub struct Imported {
 /// # Errors
 /// [`Error`] where the text has no counts, no instructions, or counts that contradict each other.
 pub fn from_perf_stat(file: &str, name: &str, text: &str) -> Result<Imported> {
+    from_counts(&PERF_STAT, file, name, &Counts::read(text), Assumed::default())
+}
+
+/// Makes a profile of this name from a file of `cachegrind --cache-sim=yes --branch-sim=yes`.
+///
+/// # Errors
+/// [`Error`] as [`from_perf_stat`], and for a line or field that is not cachegrind's.
+pub fn from_cachegrind(file: &str, name: &str, text: &str, assumed: Assumed) -> Result<Imported> {
+    from_counts(&CACHEGRIND, file, name, &Counts::of_cachegrind(file, text)?, assumed)
+}
+
+/// What no counter says. It decides the speed alone, so a measured speed decides it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Assumed {
+    /// Share of the sources that the uop before produces: the higher, the slower.
+    pub near: f64,
+    /// Share of the loads that wait for the load before, as in a list: those that miss first.
+    pub chained: f64,
+    /// Share of the counted mispredictions and misses of code that cost the processor time.
+    pub missed: f64,
+}
+
+impl Default for Assumed {
+    fn default() -> Self {
+        Self { near: 0.42, chained: 0.0, missed: 1.0 }
+    }
+}
+
+/// The region that misses the first level, and nothing beyond.
+const OUTER_BYTES: f64 = 262_144.0;
+
+/// Shares of the distances 2, up to 4, 8, 16, 32 and 1024 among those beyond 1: those of gzip.
+const FARTHER: [f64; 6] = [0.103, 0.155, 0.138, 0.207, 0.052, 0.345];
+
+/// Who counted, and what to say where it counted nothing.
+struct Counter {
+    name: &'static str,
+    empty: &'static str,
+    no_instructions: &'static str,
+}
+
+const PERF_STAT: Counter = Counter {
+    name: "perf stat",
+    empty: "has no counts: give the output of perf stat, perf stat -x, or perf stat -j",
+    no_instructions: "has no count of 'instructions': run perf stat -e instructions,…",
+};
+
+const CACHEGRIND: Counter = Counter {
+    name: "cachegrind",
+    empty: "has no counts: the lines 'events:' and 'summary:' of cachegrind are missing",
+    no_instructions: "has no count of instructions (Ir)",
+};
+
+/// Cachegrind's events by the names of perf. `Bc` and `Bi` are branches with a condition and to an address in a register.
+const OF_CACHEGRIND: [(&str, &[&str]); 9] = [
+    ("instructions", &["Ir"]),
+    ("branches", &["Bc", "Bi"]),
+    ("branch-misses", &["Bcm", "Bim"]),
+    ("L1-dcache-loads", &["Dr"]),
+    ("L1-dcache-stores", &["Dw"]),
+    ("L1-dcache-load-misses", &["D1mr"]),
+    ("L1-dcache-store-misses", &["D1mw"]),
+    ("LLC-load-misses", &["DLmr"]),
+    ("L1-icache-load-misses", &["I1mr"]),
+];
+
+fn from_counts(
+    by: &Counter,
+    file: &str,
+    name: &str,
+    counts: &Counts,
+    assumed: Assumed,
+) -> Result<Imported> {
     let refuse = |problem: &str| Error::Text { file: file.to_owned(), problem: problem.to_owned() };
     if name.trim().is_empty() || name.contains(|c: char| c.is_control() || matches!(c, '"' | '\\'))
     {
         return Err(refuse("the profile's name must be one line of text without quotes"));
     }
-    let counts = Counts::read(text);
     if counts.0.is_empty() {
-        return Err(refuse(
-            "has no counts: give the output of perf stat, perf stat -x, or perf stat -j",
-        ));
+        return Err(refuse(by.empty));
     }
     let Some(instructions) = counts.first(&["instructions"]).filter(|count| *count > 0.0) else {
-        return Err(refuse("has no count of 'instructions': run perf stat -e instructions,…"));
+        return Err(refuse(by.no_instructions));
     };
     for (part, whole) in [
         ("branch-misses", "branches"),
@@ -60,12 +133,18 @@ pub fn from_perf_stat(file: &str, name: &str, text: &str) -> Result<Imported> {
             )));
         }
     }
-    let mut writer = Writer { uops: instructions * UOPS_PER_INSTRUCTION, ..Writer::default() };
-    let text = writer.profile(name, &counts, instructions);
+    let uops = instructions * UOPS_PER_INSTRUCTION;
+    let mut writer = Writer { by: by.name, uops, values: assumed, ..Writer::default() };
+    let text = writer.profile(name, counts, instructions);
     let profile = Profile::read(file, &text)?;
     let cycles = counts.first(&["cycles", "cpu-cycles"]).filter(|cycles| *cycles > 0.0);
+    let missed =
+        ["L1-dcache-load-misses", "L1-dcache-store-misses"].map(|event| counts.first(&[event]));
+    let missed = missed[0].zip(missed[1]).map(|(loads, stores)| loads + stores);
     Ok(Imported {
         profile,
+        instructions,
+        first_level_misses: missed.map(|missed| 1000.0 * missed / instructions),
         text,
         instructions_per_cycle: cycles.map(|cycles| instructions / cycles),
         counted: writer.counted,
@@ -87,6 +166,41 @@ impl Counts {
             }
         }
         Self(counts)
+    }
+
+    fn of_cachegrind(file: &str, text: &str) -> Result<Self> {
+        let refuse = |place: &str, problem: &str| {
+            Err(Error::Text { file: format!("{file}{place}"), problem: problem.to_owned() })
+        };
+        let after = |key: &str| {
+            let mut lines = (1..).zip(text.lines());
+            lines.find_map(|(number, line)| Some((number, line.strip_prefix(key)?)))
+        };
+        let (Some((_, events)), Some((line, sums))) = (after("events:"), after("summary:")) else {
+            return refuse("", CACHEGRIND.empty);
+        };
+        let events: Vec<&str> = events.split_whitespace().collect();
+        let fields: Vec<&str> = sums.split_whitespace().collect();
+        if events.len() != fields.len() {
+            let problem = format!("{} counts for {} events", fields.len(), events.len());
+            return refuse(&format!(":{line}: summary"), &problem);
+        }
+        let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
+        for (event, field) in events.into_iter().zip(fields) {
+            let place = format!(":{line}: {event}");
+            let Ok(count) = field.parse::<u64>() else {
+                return refuse(&place, &format!("'{field}' is not a count"));
+            };
+            if sums.insert(event, count as f64).is_some() {
+                return refuse(&place, "is there twice");
+            }
+        }
+        let of = |(event, parts): (&str, &[&str])| {
+            let counts: Vec<f64> =
+                parts.iter().filter_map(|part| sums.get(part).copied()).collect();
+            (counts.len() == parts.len()).then(|| (event.to_owned(), counts.iter().sum()))
+        };
+        Ok(Self(OF_CACHEGRIND.into_iter().filter_map(of).collect()))
     }
 
     fn first(&self, names: &[&str]) -> Option<f64> {
@@ -159,7 +273,9 @@ fn number(text: &str) -> Option<f64> {
 /// Writes the text, and keeps account of what was counted and what assumed.
 #[derive(Default)]
 struct Writer {
+    by: &'static str,
     uops: f64,
+    values: Assumed,
     counted: Vec<String>,
     assumed: Vec<String>,
 }
@@ -168,7 +284,7 @@ impl Writer {
     /// A value per micro-operation from a count, or the assumed one; and its source.
     fn share(&mut self, what: &str, count: Option<f64>, assumed: f64) -> (f64, String) {
         if let Some(count) = count {
-            let line = format!("{what}: {count:.0} counted by perf stat");
+            let line = format!("{what}: {count:.0} counted by {}", self.by);
             self.counted.push(line.clone());
             return (count / self.uops, line);
         }
@@ -200,40 +316,61 @@ impl Writer {
         let compared = integer / round(branches).max(1e-9);
         let compared = (compared.min(0.9) * 1e4).floor() / 1e4;
         let mut text = format!(
-            "# From the counts of perf stat over {instructions:.0} instructions.\n\
+            "# From the counts of {} over {instructions:.0} instructions.\n\
              name = \"{name}\"\ntitle = \"{name}, from counts\"\nkind = \"statistical\"\n\n\
              [[phase]]\nname = \"all\"\n\
              length = {{ uops = 1000000, source = \"one phase\", confidence = \"low\" }}\n\
              mix = {{ int_alu = {integer:.4}, load = {:.4}, store = {:.4}, branch = {:.4}, \
              compared = {compared:.4}, \
              source = \"{branch_source}; {load_source}; {store_source}\", confidence = \"medium\" }}\n",
+            self.by,
             round(loads),
             round(stores),
             round(branches),
         );
-        self.assumed.push("distances between producers and users: those of gzip".to_owned());
-        text += "sources = { none = 0.09, two = 0.35, up_to = [1, 2, 4, 8, 16, 32, 1024], \
-                 share = [0.42, 0.06, 0.09, 0.08, 0.12, 0.03, 0.20], \
-                 source = \"assumed: those of gzip\", confidence = \"low\" }\n";
+        text += &self.sources();
         text += &self.branches(counts);
         text += &self.code(counts);
         if round(loads) + round(stores) > 0.0 {
-            text += &self.regions(counts, loads);
+            text += &self.regions(counts, loads, stores);
         }
         text
+    }
+
+    fn sources(&mut self) -> String {
+        let near = round(self.values.near.clamp(0.0, 1.0));
+        let beyond = FARTHER[..5].iter().map(|share| round(share * (1.0 - near)));
+        let mut shares: Vec<f64> = std::iter::once(near).chain(beyond).collect();
+        shares.push(round(1.0 - shares.iter().sum::<f64>()).max(0.0));
+        let shares: Vec<String> = shares.iter().map(|share| format!("{share:.4}")).collect();
+        let source = match self.values.near == Assumed::default().near {
+            true => "assumed: those of gzip",
+            false => "chosen so that the speed alone is the measured one",
+        };
+        self.assumed.push(format!("distances between producers and users: {source}"));
+        format!(
+            "sources = {{ none = 0.09, two = 0.35, up_to = [1, 2, 4, 8, 16, 32, 1024], \
+             share = [{}], source = \"{source}\", confidence = \"low\" }}\n",
+            shares.join(", ")
+        )
     }
 
     fn branches(&mut self, counts: &Counts) -> String {
         let missed = match (counts.first(&["branch-misses"]), counts.first(&["branches"])) {
             (Some(misses), Some(branches)) if branches > 0.0 => {
                 self.counted
-                    .push(format!("mispredicted branches: {misses:.0} counted by perf stat"));
+                    .push(format!("mispredicted branches: {misses:.0} counted by {}", self.by));
                 misses / branches
             }
             _ => {
                 self.assumed.push("mispredicted branches: 2 %".to_owned());
                 0.02
             }
+        };
+        let (counted, missed) = (missed, missed * self.values.missed);
+        let kept = match self.values.missed < 1.0 {
+            true => format!(", {:.2} % kept for the measured speed", missed * 100.0),
+            false => String::new(),
         };
         // Branches that go either way one time in five are where mispredictions come from.
         let (bias, unsure) =
@@ -242,9 +379,10 @@ impl Writer {
         self.assumed.push("half of the branches are taken and half wait for a load".to_owned());
         format!(
             "branches = {{ taken = 0.5, on_loads = 0.5, bias = [1.0, {bias:.4}], \
-             share = [{sure:.4}, {unsure:.4}], source = \"perf stat: {:.2} % of branches missed, \
-             or assumed\", confidence = \"low\" }}\n",
-            missed * 100.0
+             share = [{sure:.4}, {unsure:.4}], source = \"{}: {:.2} % of branches missed, \
+             or assumed{kept}\", confidence = \"low\" }}\n",
+            self.by,
+            counted * 100.0
         )
     }
 
@@ -252,7 +390,7 @@ impl Writer {
         let misses = counts.first(&["L1-icache-load-misses"]);
         let (per_uop, source) = self.share("code misses", misses, 0.0005);
         // A loop that fits, or one with excursions that miss once per line of 16 uops.
-        let cold = round((per_uop * 16.0).min(0.9));
+        let cold = round((per_uop * 16.0 * self.values.missed).min(0.9));
         let (bytes, hot) = if cold > 0.0 { (262_144, 16_384) } else { (16_384, 16_384) };
         format!(
             "code = {{ bytes = {bytes}, hot_bytes = {hot}, hot_share = {:.4}, \
@@ -262,27 +400,52 @@ impl Writer {
     }
 
     /// Regions that miss as often as was counted: one that fits each level.
-    fn regions(&mut self, counts: &Counts, loads: f64) -> String {
+    fn regions(&mut self, counts: &Counts, loads: f64, stores: f64) -> String {
         let first = counts.first(&["L1-dcache-load-misses"]);
         let (missed, first_source) = self.share("first-level misses", first, 0.01);
         let last = counts.first(&["LLC-load-misses", "cache-misses"]);
         let (memory, last_source) = self.share("last-level misses", last, 0.0005);
-        let of_loads = |share: f64| round((share / loads.max(1e-9)).clamp(0.0, 0.9));
-        let memory = of_loads(memory.min(missed));
-        let outer = round((of_loads(missed) - memory).max(0.0));
-        let near = 1.0 - outer - memory;
-        let region = |share: f64, bytes: u64, source: &str| {
-            format!(
-                "  {{ share = {share:.4}, bytes = {bytes}, pattern = \"random\", \
-                 source = \"{source}\", confidence = \"low\" }},\n"
-            )
+        // Stores are held to miss as often as loads, where theirs are not counted. A part of the outer
+        // region is in the first level at any time.
+        let (missed, of) = match counts.first(&["L1-dcache-store-misses"]) {
+            Some(of_stores) => (
+                (missed + of_stores / self.uops) * OUTER_BYTES / (OUTER_BYTES - 32_768.0),
+                loads + stores,
+            ),
+            None => (missed, loads),
         };
-        format!(
-            "regions = [\n{}{}{}]\n",
-            region(near, 4096, "what does not miss"),
-            region(outer, 262_144, &first_source),
-            region(memory, 67_108_864, &last_source)
-        )
+        let share_of = |share: f64, of: f64| round((share / of.max(1e-9)).clamp(0.0, 0.9));
+        let memory = share_of(memory, loads).min(share_of(missed, of));
+        let outer = round((share_of(missed, of) - memory).max(0.0));
+        let near = 1.0 - outer - memory;
+        // Only loads wait for others.
+        if self.values.chained > 0.0 {
+            self.assumed.push(format!(
+                "{:.0} % of the loads wait for one another, those that miss first: chosen so that the \
+                 speed alone is the measured one",
+                100.0 * self.values.chained
+            ));
+        }
+        let mut chains = (self.values.chained * loads / (loads + stores) * 1e4).floor() / 1e4;
+        let mut region = |share: f64, bytes: u64, source: &str| {
+            let chased = round(share.min(chains));
+            chains -= chased;
+            let line = |share: f64, chase: &str| {
+                format!(
+                    "  {{ share = {share:.4}, bytes = {bytes}, pattern = \"random\", {chase}\
+                     source = \"{source}\", confidence = \"low\" }},\n"
+                )
+            };
+            let rest = round(share - chased);
+            match (chased > 0.0, rest > 0.0) {
+                (false, _) => line(rest, ""),
+                (true, false) => line(chased, "chase = true, "),
+                (true, true) => line(chased, "chase = true, ") + &line(rest, ""),
+            }
+        };
+        let memory = region(memory, 67_108_864, &last_source);
+        let outer = region(outer, OUTER_BYTES as u64, &first_source);
+        format!("regions = [\n{}{outer}{memory}]\n", region(near, 4096, "what does not miss"))
     }
 }
 
