@@ -3,13 +3,15 @@
 //!
 //! * switch: two threads on one CPU pass a byte to and fro: with nothing at the switch, with an empty
 //!   program there, with ours (aim: ours at most 12 %; an empty one costs 7 to 9 %);
-//! * tbench: with and without `account --all` (aim: at most 1 %), and with an empty program.
+//! * tbench: with and without `account --all` (aim: at most 1 %), and with an empty program;
+//! * record: tbench beside `account --all` and beside `account --record` with a block a second, each a
+//!   process of its own (aim: recording costs what `--all` costs).
 //!
 //! Wall time is what counts on a quiet machine. CPU time per turn stands beside it: what others do
 //! moves it less, and the kernel charges the program's time to the tasks that switch.
 //!
-//! `cargo bench -p coretwin --features bpf --bench overlap`, as root; with the word `switch` or `tbench`
-//! one of them, with `blocks=N` other than 20 blocks.
+//! `cargo bench -p coretwin --features bpf --bench overlap`, as root; with the word `switch`, `tbench` or
+//! `record` one of them, with `blocks=N` other than 20 blocks.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints")]
 
@@ -38,9 +40,10 @@ mod measure {
     use coretwin_bpf::overlap::{Overlap, Room, SiblingMap};
     use coretwin_stats::student;
     use rustix::pipe::pipe;
+    use rustix::process::{Pid, Signal, kill_process};
     use rustix::thread::{CpuSet as Affinity, sched_setaffinity};
     use rustix::time::{ClockId, clock_gettime};
-    use std::process::Command;
+    use std::process::{Command, Stdio};
     use std::sync::mpsc::{RecvTimeoutError, channel};
     use std::time::{Duration, Instant};
 
@@ -65,29 +68,50 @@ mod measure {
             println!(
                 "switch: {TURNS} turns of a byte between two threads on CPU 0, {blocks} blocks"
             );
-            let arms: [(&str, Arm); 3] =
+            let arms: [(&str, Arm<'_>); 3] =
                 [("nothing", Arm::Nothing), ("empty", Arm::Empty), ("ours", Arm::Ours)];
             compare(&arms, blocks, ping_pong)?;
         }
         if wanted("tbench") {
             println!("tbench, {blocks} blocks");
-            let arms: [(&str, Arm); 3] =
+            let arms: [(&str, Arm<'_>); 3] =
                 [("without", Arm::Nothing), ("empty", Arm::Empty), ("account", Arm::Ours)];
             compare(&arms, blocks, tbench)?;
+        }
+        if wanted("record") {
+            println!("record, {blocks} blocks");
+            let file = std::env::temp_dir().join(format!("overlap-{}.rec", std::process::id()));
+            let file = file.to_string_lossy().into_owned();
+            let record: &[&str] = &["--record", &file, "--every", "1s"];
+            let arms = [
+                ("without", Arm::Nothing),
+                ("all", Arm::Account(&["--all"])),
+                ("record", Arm::Account(record)),
+            ];
+            let compared = compare(&arms, blocks, tbench);
+            let kept = std::fs::metadata(&file).map_or(0, |about| about.len());
+            let _ = std::fs::remove_file(&file);
+            println!("  the recording has {kept} bytes");
+            compared?;
         }
         Ok(())
     }
 
     /// What is in the kernel during a run.
     #[derive(Clone, Copy)]
-    enum Arm {
+    enum Arm<'a> {
         Nothing,
         Empty,
         Ours,
+        /// `coretwin account` with these words.
+        Account(&'a [&'a str]),
     }
 
+    /// How long `account` may take until its program is in the kernel.
+    const LOADED: Duration = Duration::from_millis(1500);
+
     /// Runs something while an arm is in place; ours is asked every second, as accounting does.
-    fn beside(arm: Arm, run: fn() -> Result<Cost, Any>) -> Result<Cost, Any> {
+    fn beside(arm: Arm<'_>, run: fn() -> Result<Cost, Any>) -> Result<Cost, Any> {
         match arm {
             Arm::Nothing => run(),
             Arm::Empty => {
@@ -109,7 +133,31 @@ mod measure {
                 asking.join().map_err(|_| "the thread that asks ended badly")??;
                 cost
             }
+            Arm::Account(words) => {
+                let mut account = Command::new(env!("CARGO_BIN_EXE_coretwin"))
+                    .args([&["account", "--method", "ebpf", "--for", "1h"], words].concat())
+                    .args(siblings())
+                    .stdout(Stdio::null())
+                    .stderr(Stdio::null())
+                    .spawn()?;
+                std::thread::sleep(LOADED);
+                let cost = run();
+                let ran = account.try_wait()?;
+                kill_process(Pid::from_child(&account), Signal::INT)?;
+                account.wait()?;
+                match ran {
+                    Some(status) => Err(format!("account {words:?} ended: {status}").into()),
+                    None => cost,
+                }
+            }
         }
+    }
+
+    /// The first two CPUs are declared siblings where the kernel shows none.
+    fn siblings() -> Option<&'static str> {
+        let first = "/sys/devices/system/cpu/cpu0/topology/thread_siblings_list";
+        let alone = std::fs::read_to_string(first).is_ok_and(|list| list.trim() == "0");
+        alone.then_some("--siblings=0+1")
     }
 
     /// The kernel's siblings; where there are none, the first two CPUs declared to be.
@@ -193,7 +241,7 @@ mod measure {
 
     /// Every arm in every block; the geometric mean of the ratios to the first, with intervals.
     fn compare(
-        arms: &[(&str, Arm)],
+        arms: &[(&str, Arm<'_>)],
         blocks: usize,
         run: fn() -> Result<Cost, Any>,
     ) -> Result<(), Any> {
