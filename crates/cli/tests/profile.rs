@@ -150,6 +150,7 @@ fn an_interrupt_ends_the_command_and_leaves_nothing() {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn valgrind_itself_counts_a_program() {
     if !Path::new("/usr/bin/valgrind").exists() {
         eprintln!("valgrind is not installed: not tried");

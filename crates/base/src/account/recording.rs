@@ -88,9 +88,9 @@ fn is_time(seconds: f64) -> bool {
     (0.0..=1e9).contains(&seconds)
 }
 
-/// Whether it is in the years 1970 to 9999.
+/// Whether it can be written as a date: from 1970 to the last that there is in any time zone.
 fn is_date(t: i64) -> bool {
-    (0..=253_402_300_799).contains(&t)
+    (0..=253_402_207_200).contains(&t)
 }
 
 impl RecordingHead {
