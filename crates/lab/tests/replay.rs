@@ -101,9 +101,8 @@ fn yields(machine: &Machine, threads: usize) -> Valuation {
 /// and end of each, between which it ran or waited. Beside it the time in which siblings ran both programs.
 fn recorded(outcome: &Outcome, cores: usize, threads: usize) -> (Session, u64) {
     let mut mixed_ns = 0;
-    let core = |core: usize| -> CpuSet {
-        (core * threads..(core + 1) * threads).map(|cpu| CpuId(cpu as u32)).collect()
-    };
+    let cpus = |core: usize| core * threads..(core + 1) * threads;
+    let core = |core: usize| -> CpuSet { cpus(core).map(|cpu| CpuId(cpu as u32)).collect() };
     let siblings =
         Siblings { origin: SiblingsOrigin::Kernel, cores: (0..cores).map(core).collect() };
     let block = |number: u64| {

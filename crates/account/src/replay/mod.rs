@@ -66,20 +66,28 @@ pub fn threads(sessions: &[Session]) -> (usize, usize) {
     (recorded, recorded.max(THREADS))
 }
 
+/// Blocks, each with its demand and the time before it that was not recorded.
+fn minutes<'a>(
+    blocks: impl Iterator<Item = &'a RecordingBlock>,
+    demand: impl Fn(&RecordingBlock) -> Demand,
+) -> Vec<Minute<'a>> {
+    let mut ended_s = f64::INFINITY;
+    let minute_of = |block| {
+        let before_s = std::mem::replace(&mut ended_s, end_s(block));
+        let unrecorded_s = block.from as f64 - before_s;
+        let unrecorded_s = if unrecorded_s > APART_S { unrecorded_s } else { 0.0 };
+        Minute { block, demand: demand(block), unrecorded_s }
+    };
+    blocks.map(minute_of).collect()
+}
+
 /// `None` if there is no block.
 pub fn replay(sessions: &[Session], smt: ReplaySmt, valuation: &Valuation) -> Option<Replay> {
     let (recorded_threads, threads) = threads(sessions);
     let factors = valuation.factors(threads);
     let yields = &factors.core_yield.by_busy;
     let blocks = sessions.iter().flat_map(|session| &session.blocks);
-    let mut ended_s = f64::INFINITY;
-    let minute_of = |block| {
-        let before_s = std::mem::replace(&mut ended_s, end_s(block));
-        let unrecorded_s = block.from as f64 - before_s;
-        let unrecorded_s = if unrecorded_s > APART_S { unrecorded_s } else { 0.0 };
-        Minute { block, demand: demand(block, yields, smt), unrecorded_s }
-    };
-    let minutes: Vec<Minute<'_>> = blocks.map(minute_of).collect();
+    let minutes = minutes(blocks, |block| demand(block, yields, smt));
     let first = sessions.iter().find(|session| !session.blocks.is_empty())?;
     let hours_of = |fits: &dyn Fn(&Minute<'_>) -> bool| {
         let seconds = minutes.iter().filter(|minute| fits(minute)).map(Minute::elapsed_s);
