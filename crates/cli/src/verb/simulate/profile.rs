@@ -1,7 +1,8 @@
 //! `coretwin simulate profile`: a profile of a program, from cachegrind's counts and from timing.
 //!
-//! Cachegrind comes first, because it takes longest. Forked children count their parent's work again. Ctrl-C ends the command; what was counted until then
-//! becomes the profile, and the folder of temporary files is removed.
+//! Cachegrind comes first, because it takes longest. Forked children count their parent's work again.
+//! Ctrl-C ends the command; what was counted until then becomes the profile, and the folder of temporary
+//! files is removed.
 
 use super::core::preset_of;
 use crate::exit::{DONE, INTERRUPTED, usage};
