@@ -8,7 +8,7 @@
 //! meta-analysis: a confidence distribution approach*, Statistical Methods in Medical Research 28,
 //! 2019). Where machines differ far more than their errors this is Student's prediction interval. The
 //! older formula, t with k − 2 degrees and one estimate of τ², holds the next machine too seldom where
-//! machines differ about as much as their errors; docs/method/fleet.md has this one measured.
+//! machines differ about as much as their errors; docs/evidence/statistics.md has this one measured.
 
 use super::random_effects::{Found, Weighed};
 use super::spread::halved;
