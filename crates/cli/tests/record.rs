@@ -316,6 +316,8 @@ fn a_fleet_records_and_its_recordings_are_replayed_by_machine() {
     assert_eq!(ran.status, 0, "{ran:?}");
     let again = coretwin(folder, &["fleet", "run", "f", "--here"]);
     assert!(again.err.contains("it is done already"), "{again:?}");
+    let status = coretwin(folder, &["fleet", "status", "f"]);
+    assert!(status.out.contains("next: coretwin account --replay f --smt off"), "{status:?}");
     replayed_by_machine(folder);
 }
 
@@ -336,8 +338,10 @@ fn replayed_by_machine(folder: &Path) {
     let ran = coretwin(folder, &["account", "--replay", "f", "--smt", "off"]);
     assert_eq!(ran.status, 1, "{ran:?}");
     assert!(ran.err.contains("does not count: bundles/x-"), "{ran:?}");
-    let ran = coretwin(folder, &["fleet", "merge", "f"]);
-    assert!(ran.status == 2 && ran.err.contains("account --replay f"), "{ran:?}");
+    for verb in ["merge", "report"] {
+        let ran = coretwin(folder, &["fleet", verb, "f"]);
+        assert!(ran.status == 2 && ran.err.contains("account --replay f"), "{ran:?}");
+    }
     let none = coretwin(folder, &["account", "--replay", "f"]);
     assert!(none.status == 2 && none.err.contains("--smt"), "{none:?}");
     let tables = coretwin(folder, &["account", "--replay", "f", "--parquet", "t"]);

@@ -91,7 +91,8 @@ const NAMELESS: [&str; 4] =
 /// What the parser says, with the name of the field where it does not tell: the last one that
 /// begins before the place of the error.
 pub(crate) fn naming_field(text: &[u8], error: &serde_json::Error) -> String {
-    let said = error.to_string();
+    // A word of the file's may hold line ends, and would print lines of its own.
+    let said = error.to_string().replace(['\n', '\r'], " ");
     let before: usize = text
         .split_inclusive(|byte| *byte == b'\n')
         .take(error.line().saturating_sub(1))

@@ -310,6 +310,7 @@ mod tests {
             ("[[0,1]]", "[[0,4294967295]]", "line 1: field siblings has CPU"),
             ("[[0,1]]", "[[]]", "line 1: field siblings has a core without CPUs"),
             ("\"sampled\"", "\"magic\"", "line 1: field method"),
+            ("\"sampled\"", "\"ma\\ngic\"", "line 1: field method: unknown variant `ma gic`"),
             ("\"from\":1700000000", "\"from\":9223372036854775807", "line 2: field from"),
             ("\"from\":1700000000", "\"from\":-9223372036854775808", "line 2: field from"),
             (time, "1e300", "line 2: field elapsed_s is 1e300"),

@@ -351,6 +351,12 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: ACCOUNT, test: "replay::tests::a_day_with_one_full_hour_says_so_in_hours_minutes_and_bounds",
     },
     Fault {
+        name: "replay-core-sched-as-if-on", file: "crates/account/src/replay/demand.rs",
+        find: "capacity_s(least).min(cores_s)",
+        put: "capacity_s(least)",
+        suite: Suite::Unit("coretwin-account"), test: "the_truth_lies_within",
+    },
+    Fault {
         name: "replay-siblings-never-idle", file: "crates/account/src/replay/demand.rs",
         find: "yields.iter().fold(1.0, |best, it|",
         put: "yields.last().iter().fold(0.0, |best, it|",

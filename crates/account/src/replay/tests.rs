@@ -197,7 +197,7 @@ fn nothing_recorded_is_no_replay() {
 
 /// Moments of a core: how long, how many busy, how much it did for a second with one busy.
 fn moments() -> impl Strategy<Value = Vec<(f64, usize, f64)>> {
-    prop::collection::vec((0.0..1.0, 0usize..=2, 1.0..1.5f64), 1..40)
+    prop::collection::vec((0.0..1.0, 0usize..=2, 1.1..1.5f64), 1..40)
 }
 
 proptest! {
@@ -220,14 +220,14 @@ proptest! {
             Span { value: time, low, high }
         };
         block.busy = times.map(blurred).to_vec();
-        let yields = [Span::exact(1.0), Span { value: 1.25, low: 1.0, high: 1.5 }];
+        let yields = [Span::exact(1.0), Span { value: 1.25, low: 1.1, high: 1.5 }];
         let near = 1e-9;
         let off = demand(&block, &yields, ReplaySmt::Off);
         prop_assert!(off.low_s <= work + near && work <= off.work.high + near);
         prop_assert!(off.high_s.expect("known") + near >= running);
         prop_assert!(off.model_low_s <= work + near && work <= off.model_high_s + near);
         prop_assert!(off.excess_s + near >= work - (times[1] + times[2]));
-        // With siblings, shared or not, no less fits for certain than without.
+        // At worst groups that may not share a core leave every sibling idle.
         let shared = demand(&block, &yields, ReplaySmt::CoreSched);
         prop_assert!(shared.capacity_low_s <= off.cores_s + near);
         prop_assert!(shared.capacity_high_s + near >= off.cores_s * 1.5);

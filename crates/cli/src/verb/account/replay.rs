@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use coretwin_account::replay;
 use coretwin_base::account::recording::Session;
 use coretwin_base::account::replay::{FleetReplay, MachineReplay, Replay, ReplaySmt};
-use coretwin_base::fleet::plan::{BundleHolds, Manifest};
+use coretwin_base::fleet::plan::{BundleHolds, FleetPlan, Manifest};
 use coretwin_base::fleet::{MemberState, Refused};
 use coretwin_base::schema::SCHEMA;
 use coretwin_report::dataset as tables;
@@ -69,7 +69,7 @@ fn of_fleet(args: &Args, folder: &Path) -> Result<u8> {
     let (mut machines, mut refused) = (BTreeMap::new(), Vec::new());
     for path in fleet.bundles()? {
         let file = path.strip_prefix(folder).unwrap_or(&path).display().to_string();
-        match recording_of(&path, &plan.digest) {
+        match recording_of(&path, &plan) {
             Err(reason) => refused.push(Refused { file, reason }),
             Ok((manifest, recorded)) => {
                 let length =
@@ -120,11 +120,14 @@ fn of_fleet(args: &Args, folder: &Path) -> Result<u8> {
     Ok(status)
 }
 
-fn recording_of(path: &Path, fleet: &str) -> Result<(Manifest, Recorded), String> {
+fn recording_of(path: &Path, plan: &FleetPlan) -> Result<(Manifest, Recorded), String> {
     let plain = |error: coretwin_store::Error| error.beside(path);
     let bundle = FleetBundle::read(path, Extent::Report).map_err(plain)?;
-    if bundle.manifest.fleet != fleet {
+    if bundle.manifest.fleet != plan.digest {
         return Err("it is of another fleet".to_owned());
+    }
+    if let Some(reason) = plan.unplanned(bundle.manifest.task) {
+        return Err(reason);
     }
     let bytes = bundle.file(RECORDING).filter(|_| bundle.manifest.holds == BundleHolds::Recording);
     let bytes = bytes.ok_or("it holds no recording")?;

@@ -4,7 +4,7 @@ use super::with_engine;
 use crate::exit::{CELLS_FAILED, DONE};
 use crate::out;
 use anyhow::Result;
-use coretwin_base::fleet::plan::FleetPlan;
+use coretwin_base::fleet::plan::{FleetPlan, FleetSubject};
 use coretwin_lab::fleet::engine::Known;
 use coretwin_lab::fleet::engine_of;
 use coretwin_lab::fleet::status::{Bundles, State, Status, status};
@@ -92,8 +92,14 @@ fn text(fleet: &FleetFolder, plan: &FleetPlan, status: &Status) -> String {
         }
         Some(words) => writeln!(text, "to finish: {}", line(words)),
         None => {
-            let merge = ["coretwin", "fleet", "merge", folder].map(str::to_owned);
-            writeln!(text, "every machine has its bundle; next: {}", line(&merge))
+            let next = match &plan.subject {
+                FleetSubject::Record(_) => {
+                    &["coretwin", "account", "--replay", folder, "--smt", "off"][..]
+                }
+                _ => &["coretwin", "fleet", "merge", folder],
+            };
+            let next: Vec<String> = next.iter().map(|word| (*word).to_owned()).collect();
+            writeln!(text, "every machine has its bundle; next: {}", line(&next))
         }
     };
     text
