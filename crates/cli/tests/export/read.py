@@ -112,5 +112,5 @@ assert str(table.dtypes["ratio"]) == "float64" and str(table.dtypes["blocks"]) =
 
 for script in re.findall(r"```python\n(.*?)```", page, re.S):
     exec(compile(script, "the page", "exec"), {})
-assert all(os.path.getsize(name) > 1000 for name in ("fleet.png", "one.png")), "no picture"
+assert os.path.getsize("fleet.png") > 1000, "no picture"
 print(f"did: {compared} figures compared with those of DuckDB and pandas")
