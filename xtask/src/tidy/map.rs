@@ -10,11 +10,11 @@ const SIZES: &[(&str, usize)] = &[
     ("LIMITS.md", 5 << 10),
     ("FORMAT.md", 6 << 10),
     (MAP, 8 << 10),
-    ("METHOD.md", 12 << 10),
+    ("METHOD.md", 8 << 10),
 ];
 
 /// The most bytes of all pages that people write.
-const WRITTEN_BYTES_MAX: usize = 200 << 10;
+const WRITTEN_BYTES_MAX: usize = 120_000;
 /// Pages that are read before anybody knows for whom they are, or by those who change the code.
 const FOR_ALL: [&str; 3] = ["README.md", MAP, "LIMITS.md"];
 
