@@ -36,6 +36,12 @@ const STAGES: &[&Stage] = &[
     &Stage { name: "core+fleet", argv: core!("fleet"), environment: &[] },
     &Stage { name: "core+sched", argv: core!("sched"), environment: &[] },
     &Stage { name: "core+sim", argv: core!("sim"), environment: &[] },
+    // With the stable compiler: that they build. Running them is for `check-all`.
+    &Stage {
+        name: "fuzz",
+        argv: &["cargo", "check", "--manifest-path", "fuzz/Cargo.toml", "--bins", "--locked"],
+        environment: &[],
+    },
     // By itself, so that the soak has its program.
     &Stage {
         name: "build",
