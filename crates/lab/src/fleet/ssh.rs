@@ -185,9 +185,14 @@ impl Remote<'_> {
         let folder = self.folder();
         self.put(&self.call.fleet.path(FLEET), FLEET, "644")?;
         if self.ssh.install {
-            say("copying the program");
-            for name in ["coretwin", "coretwin-worker"] {
-                self.put(&self.call.program.with_file_name(name), name, "755")?;
+            say("copying the programs");
+            let programs = ["coretwin", "coretwin-worker"]
+                .map(|name| (name, self.call.program.with_file_name(name)));
+            if let Some((_, missing)) = programs.iter().find(|(_, path)| !path.is_file()) {
+                return Err(format!("--install copies {}, which is not there", missing.display()));
+            }
+            for (name, path) in &programs {
+                self.put(path, name, "755")?;
             }
         }
         say("running");

@@ -91,7 +91,8 @@ pub trait Policy {
 
     /// A CPU went offline. The task it ran has been through `stopping` and waits. Every task that
     /// waits where it can no longer run must be moved; masks without any online CPU have been
-    /// widened to all before this question.
+    /// widened to all before this question. The view does not change between two answers: one that wakes a
+    /// CPU for each such task must not choose the same idle CPU twice.
     fn offline(&mut self, view: &View, cpu: CpuId, answer: &mut Answer);
 
     /// The CPU by whose number the lock of this CPU's queue is known: CPUs that share a queue name the

@@ -125,9 +125,10 @@ pub struct PolicyEntry {
 pub struct Promise {
     /// Whether it uses one CPU of each core only, so that only a whole idle core breaks its promise.
     pub of_cores: bool,
-    /// longest time in which CPUs stand idle while such a task waits. 0: a waiting task is seen at once.
+    /// Longest time in which CPUs stand idle while such a task waits. 0: a waiting task is seen at once.
     pub idle_longest_ms: u64,
-    /// Of equal tasks none waits longer than this for each task there is.
+    /// Of equal tasks none waits longer than this for each task there is. Begin with a slice and a tick: the
+    /// test names the worst that it saw.
     pub wait_ms_for_each_task: u64,
 }
 
