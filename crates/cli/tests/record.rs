@@ -48,7 +48,10 @@ fn a_recording_adds_up_and_is_taken_up_again() {
                 assert!((busy / cores - 1.0).abs() < 0.01, "{block:?}");
                 let by_core: u32 = block.cores.iter().flatten().sum();
                 let from_1: f64 = block.busy.iter().skip(1).map(|span| span.value).sum();
-                assert!((f64::from(by_core) / 1e3 - from_1).abs() < 0.01 * cores, "{block:?}");
+                // Times by core are whole milliseconds, of which a last block may have few.
+                let rounding = 0.0005 * block.cores.iter().flatten().count() as f64;
+                let apart = (f64::from(by_core) / 1e3 - from_1).abs();
+                assert!(apart < 0.01 * cores + rounding, "{block:?}");
             }
         }
     }
