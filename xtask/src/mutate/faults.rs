@@ -354,7 +354,7 @@ pub(super) const FAULTS: &[Fault] = &[
         name: "replay-core-sched-as-if-on", file: "crates/account/src/replay/demand.rs",
         find: "capacity_s(least).min(cores_s)",
         put: "capacity_s(least)",
-        suite: Suite::Unit("coretwin-account"), test: "the_truth_lies_within",
+        suite: Suite::Unit("coretwin-account"), test: "replay::tests::the_truth_lies_within",
     },
     Fault {
         name: "replay-siblings-never-idle", file: "crates/account/src/replay/demand.rs",
