@@ -40,6 +40,8 @@ fn a_survey_is_one_bundle_without_names_that_a_fleet_report_reads() {
         assert!(shown.contains(part), "{part} is not in {shown}");
     }
     assert!(said.contains("step 3 of 3") && said.contains("left at most"), "{said}");
+    // Two seconds of tbench in eight blocks of two arms do not fit.
+    assert!(said.contains("three blocks of chat:rooms=10 instead"), "{said}");
     let bundle = bundle_in(&home.join("kit"));
     let read = FleetBundle::read(&bundle, Extent::Whole).expect("whole");
     let plain = Command::new("tar").args(["-xzOf"]).arg(&bundle).output().expect("tar");
