@@ -5,6 +5,7 @@
 #   study     a clone of this commit and this machine's Rust toolchain, nothing else: `make study`
 #   test      the same, `make test`
 #   image     packaging/Dockerfile, by buildah, upon this root instead of the images it names
+# CORETWIN_RELEASE=trixie takes another release than this machine's, from the same archive.
 # As root. Lent by this machine: the network and whom to trust there, the toolchain (read-only), what cargo has
 # downloaded (a copy).
 set -eu
@@ -26,11 +27,12 @@ trap 'exit 130' INT TERM
 bare() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "$@"; }
 
 make_root() {
-    release=$(. /etc/os-release && echo "$VERSION_CODENAME")
+    own=$(. /etc/os-release && echo "$VERSION_CODENAME")
+    release=${CORETWIN_RELEASE:-$own}
     # shellcheck disable=SC2016 # apt fills them in
     mirror=$(apt-get indextargets --format '$(CODENAME) $(REPO_URI)' 'Identifier: Packages' 'Component: main' |
-        awk -v release="$release" '$1 == release { print $2; exit }')
-    [ -n "$mirror" ] || { echo "chroot: apt knows no archive of $release; run apt-get update"; exit 1; }
+        awk -v own="$own" '$1 == own { print $2; exit }')
+    [ -n "$mirror" ] || { echo "chroot: apt knows no archive of $own; run apt-get update"; exit 1; }
     debootstrap --variant=minbase "$release" "$root" "$mirror" >"$folder/debootstrap.log" ||
         { tail -n 5 "$folder/debootstrap.log"; exit 1; }
     rm -f "$root/etc/apt/sources.list"
@@ -39,6 +41,10 @@ make_root() {
         /etc/ssl/certs/ca-certificates.crt /usr/local/share/ca-certificates/*.crt; do
         if [ -f "$file" ]; then mkdir -p "$root${file%/*}" && cp "$file" "$root$file"; fi
     done
+    if [ "$release" != "$own" ]; then
+        rm -f "$root"/etc/apt/sources.list.d/* # they name this machine's release
+        echo "deb $mirror $release main" >"$root/etc/apt/sources.list"
+    fi
     mount -t proc proc "$root/proc"
     mount --rbind /sys "$root/sys"
     mkdir -p "$root/dev/pts" "$root/dev/shm"
