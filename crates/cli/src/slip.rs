@@ -3,6 +3,7 @@
 use crate::out;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use coretwin_base::printable::is_steering;
+use std::path::Path;
 
 const WORDS: [(&str, &str); 5] = [
     ("invalid digit found in string", "it is not a whole number"),
@@ -24,6 +25,11 @@ pub(crate) fn in_words(error: clap::Error) -> clap::Error {
                 "'{argument}…' is no option, and no number here is below 0; a text that begins with \
                  - is written with =, like --name=-text\n"
             ),
+        ),
+        // Some verbs take a command and nothing else.
+        (ErrorKind::UnknownArgument, _) if is_command(&argument) => clap::Error::raw(
+            ErrorKind::UnknownArgument,
+            format!("unexpected argument '{argument}'; a command follows --, like -- {argument}\n"),
         ),
         (ErrorKind::ValueValidation, Some(ContextValue::String(value))) => {
             let said = std::error::Error::source(&error).map(ToString::to_string);
@@ -53,4 +59,9 @@ pub(crate) fn exit(error: clap::Error) -> ! {
 
 fn is_number(argument: &str) -> bool {
     argument.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Whether a program or a file is at this path.
+fn is_command(argument: &str) -> bool {
+    argument.contains('/') && !argument.starts_with('-') && Path::new(argument).exists()
 }

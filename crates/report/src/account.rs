@@ -51,7 +51,8 @@ pub fn account_brief(summary: &AccountSummary) -> Brief {
         0 | 1 => Brief::new(
             word,
             format!(
-                "{lead}{raw} of CPU time; no siblings are known, so every second counts in full."
+                "{lead}{raw} of CPU time; no siblings are shown: every second counts in full, unless \
+                 some are hidden (coretwin topology)."
             ),
         ),
         _ => {

@@ -4,6 +4,7 @@ use crate::workload::Workload;
 use crate::{Error, aim9, chat, dbench, kernel_2_4, lmbench, service, tbench};
 use coretwin_base::parameters::{Params, WorkloadSpec};
 use coretwin_base::suggest;
+use std::path::Path;
 use std::sync::LazyLock;
 
 /// Every workload, in order of name.
@@ -36,7 +37,11 @@ pub fn find(name: &str) -> Option<&'static dyn Workload> {
 pub fn resolve(spec: &WorkloadSpec) -> Result<(&'static dyn Workload, Params), Error> {
     let workload = find(&spec.name).ok_or_else(|| {
         let names: Vec<&str> = ALL.iter().map(|workload| workload.name()).collect();
-        Error::Unknown(suggest::unknown("workload", &spec.name, &names))
+        let said = suggest::unknown("workload", &spec.name, &names);
+        Error::Unknown(match spec.name.contains('/') && Path::new(&spec.name).exists() {
+            true => format!("{said}. A command of your own follows --: -- {}", spec.name),
+            false => said,
+        })
     })?;
     let known = workload.facts().params;
     if let Some(name) = spec.params.keys().find(|name| known.iter().all(|p| p.name != **name)) {

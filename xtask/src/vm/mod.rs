@@ -35,9 +35,9 @@ use suites::{Suite, Wanted};
 const HELP: &str = "\
 cargo xtask vm [SUITE...] [--kernel VERSION]... [--boot NAME]... [--fast] [--seed N] [--keep] [--page] [--list]
 
-  --kernel VERSION  the newest of this series, such as 7.2; else the newest before 6.2 and the newest, and
-                    without --fast the newest before 5.15, for accounting alone; own:6.12 is one built here
-                    from Debian's package of its source
+  --kernel VERSION  the newest of this series, such as 7.2; else the newest, and without --fast the newest
+                    before 6.2, too, and the newest before 5.15, for accounting alone; own:6.12 is one built
+                    here from Debian's package of its source
   --boot NAME       only machines with a boot of this name
   --fast            only what belongs to every change's test
   --seed N          of every random choice; drawn and told if not given
@@ -79,7 +79,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
     fs::create_dir_all(&folder).with_context(|| format!("making {}", folder.display()))?;
     let _lock = lock(&folder)?;
     let wishes = match &options.kernels[..] {
-        [] if options.fast => vec![Wish::Before62, Wish::Newest],
+        [] if options.fast => vec![Wish::Newest],
         [] => vec![Wish::Before515, Wish::Before62, Wish::Newest],
         series => series.iter().map(|series| Wish::parse(series)).collect(),
     };

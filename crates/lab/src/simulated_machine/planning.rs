@@ -45,7 +45,8 @@ pub fn draw(
 ) -> Result<Plan, Error> {
     let Subject::Workloads(specs) = &request.subject else {
         return Err(Error::Usage(
-            "a simulated machine runs models of workloads, not commands; coretwin list names them"
+            "a simulated machine runs models of workloads, not commands; coretwin list names them. A model \
+             of a command for one simulated core: coretwin simulate profile -- CMD"
                 .to_owned(),
         ));
     };

@@ -8,7 +8,8 @@ use super::rows::{decides, from_scale};
 use crate::screening::choose_threads;
 use crate::stopping::BLOCKS_MIN;
 use crate::student;
-use coretwin_base::study::plan::{Plan, PlanArm, Protocol, Rule, Scale};
+use coretwin_base::parameters::THREADS;
+use coretwin_base::study::plan::{CopyRule, Plan, PlanArm, Protocol, Rule, Scale};
 use coretwin_base::study::reading::{Phase, Reading, Status};
 use coretwin_base::study::summary::{StoppedBecause, Summary};
 use coretwin_base::warning::Warning;
@@ -19,6 +20,9 @@ const SET_ASIDE_SHARE_MAX: f64 = 0.10;
 
 /// Share of stolen time in the whole study above which a reader should know.
 const STEAL_WARNED_SHARE: f64 = 0.01;
+
+/// CPUs that one thread keeps busy at most, with its starting and what it leaves to the kernel.
+const ONE_CPU_MOST: f64 = 1.1;
 
 /// A trend is called drift if a straight line explains it at this level, shared among all rows.
 const DRIFT_LEVEL: f64 = 0.01;
@@ -196,7 +200,36 @@ pub(super) fn of_readings(plan: &Plan, readings: &[Reading], facts: &Facts) -> V
     warnings.extend(clock(plan, readings));
     warnings.extend(checks(plan, readings));
     warnings.extend(noted(plan, readings));
+    warnings.extend(one_cpu(plan, readings));
     warnings
+}
+
+/// A command that is started once, is not told how many threads to run, and kept no more than one CPU
+/// busy where it had several: its arms differ in nothing that it uses.
+fn one_cpu(plan: &Plan, readings: &[Reading]) -> Option<Warning> {
+    let command = plan.command.as_ref().filter(|it| it.server.is_none() && it.load.is_none())?;
+    let told = |argv: &[String]| argv.iter().any(|word| word.contains(THREADS));
+    let once = plan.rows.iter().all(|row| row.copies == CopyRule::Fixed(1));
+    let widest = plan.arms.iter().max_by_key(|arm| arm.cpus.len())?;
+    let alike = plan.arms.iter().all(|arm| arm.cpus.len() == widest.cpus.len());
+    if told(&command.argv) || plan.arms.iter().any(|arm| arm.variant.is_some()) || !once || alike {
+        return None;
+    }
+    let of_widest = readings
+        .iter()
+        .filter(|it| it.arm == widest.label && it.status == Status::Ok && it.elapsed_s > 0.0);
+    let busiest = of_widest.map(|it| (it.user_s + it.system_s) / it.elapsed_s).reduce(f64::max)?;
+    Warning::when(
+        busiest <= ONE_CPU_MOST,
+        "one-cpu",
+        format!(
+            "the command kept {busiest:.1} CPUs busy at most, of {} in arm {}: it runs once in every arm",
+            widest.cpus.len(),
+            widest.label
+        ),
+        "One thread is as fast whether siblings are idle or off. '--copies auto' runs one command on \
+         each CPU of the arm; {threads} in the command is replaced by that number.",
+    )
 }
 
 /// Arms whose number of threads could not be chosen, though they were screened.

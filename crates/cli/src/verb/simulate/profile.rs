@@ -81,19 +81,12 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     let preset = preset_of(&preset_name(args)?)?;
     let stop = signals::stop_flag()?;
     let folder = Folder::new()?;
-    // Each process writes a file of its own.
-    let counts = folder.0.join("counts.%p");
-    let status =
-        ran(&mut counted(&args.command, &preset, &counts), &folder, &stop).map_err(|error| {
-            match error.kind() {
-                std::io::ErrorKind::NotFound => anyhow!(
-                    "cannot start valgrind, which counts instructions and misses: install it \
-                 (Debian, Ubuntu: apt install valgrind)"
-                ),
-                _ => anyhow!("cannot run valgrind: {error}"),
-            }
-        })?;
-    let found = Counted::read(&folder)?;
+    let status = count(args, &preset, &folder, &stop)?;
+    // What was ended in the middle may have been written in part.
+    let found = match Counted::read(&folder) {
+        Err(_) if stop.raised() => None,
+        read => read?,
+    };
     if !(status.success() || stop.raised()) || (found.is_none() && !stop.raised()) {
         return Err(failed(&folder, status));
     }
@@ -143,7 +136,26 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         true => out::facts(Origin::Measured, &facts)?,
         false => out::text(&facts.profile)?,
     }
+    out::news(&format!(
+        "next, two of it on one core, the profile kept as {0}.toml: coretwin simulate core --preset {1} \
+         --thread ./{0}.toml --thread ./{0}.toml",
+        args.name, preset.name
+    ));
     Ok(if stop.raised() { INTERRUPTED } else { DONE })
+}
+
+/// Runs the command under valgrind; how it ended. Each process writes a file of its own.
+fn count(args: &Args, preset: &Preset, folder: &Folder, stop: &Stop) -> Result<ExitStatus> {
+    let counts = folder.0.join("counts.%p");
+    out::news("counting instructions and misses under valgrind, some 50 times slower than alone");
+    let mut valgrind = counted(&args.command, preset, &counts);
+    ran(&mut valgrind, folder, stop).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => anyhow!(
+            "cannot start valgrind, which counts instructions and misses: install it \
+             (Debian, Ubuntu: apt install valgrind)"
+        ),
+        _ => anyhow!("cannot run valgrind: {error}"),
+    })
 }
 
 fn failed(folder: &Folder, status: ExitStatus) -> anyhow::Error {
@@ -260,7 +272,8 @@ fn timed(
     notes: &mut Vec<String>,
 ) -> Result<Option<f64>> {
     let (mut user_s, mut cycle) = (f64::INFINITY, f64::INFINITY);
-    for _ in 0..args.runs {
+    for run in 1..=args.runs {
+        out::news(&format!("timing it, run {run} of {}", args.runs));
         cycle = cycle.min(cycle_s());
         let before = children_user_s()?;
         let mut command = Command::new(&args.command[0]);
