@@ -13,6 +13,8 @@ fn wrong_words_are_named_with_the_nearest_right_one() {
     for (args, status, part) in [
         (&["study", "chta"][..], 2, "did you mean 'chat'"),
         (&["study", "chat:room=20"], 2, "did you mean 'rooms'"),
+        (&["study", "/bin/true"], 2, "follows --: -- /bin/true"),
+        (&["cputime", "/bin/true"], 2, "follows --, like -- /bin/true"),
         (&["study", "chat:rooms=0"], 2, "from 1 to"),
         (&["study", "dbench:loadfile=/none"], 2, "cannot read the load file: No such file"),
         (&["study", "dbench:loadfile=/etc/passwd"], 2, "the load file cannot be used: "),

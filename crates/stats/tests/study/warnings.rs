@@ -1,7 +1,8 @@
 //! Warnings that follow from the readings.
 
 use crate::fixture::{plan, readings, row};
-use coretwin_base::study::plan::{Plan, Scale};
+use coretwin_base::study::command::CommandSpec;
+use coretwin_base::study::plan::{CopyRule, Plan, Scale};
 use coretwin_base::study::reading::Reading;
 use coretwin_base::study::summary::StoppedBecause;
 use coretwin_base::warning::Warning;
@@ -27,6 +28,29 @@ fn a_quiet_study_has_none_but_those_of_its_plan() {
     let known = Warning::new("topology-hidden", "no siblings", "none");
     plan.warnings.push(known.clone());
     assert_eq!(warnings(&plan, &quiet(&plan, 12)), [known]);
+}
+
+#[test]
+fn a_command_of_one_thread_in_arms_that_differ_in_threads() {
+    let mut plan = plan(&[row("job", "command")]);
+    let command = |words: &[&str]| {
+        let argv = words.iter().map(|word| (*word).to_owned()).collect();
+        Some(CommandSpec { argv, ..CommandSpec::default() })
+    };
+    plan.command = command(&["./job"]);
+    let used = |plan: &Plan, share: f64| {
+        let mut all = quiet(plan, 12);
+        all.iter_mut().for_each(|it| it.user_s = share * it.elapsed_s);
+        text_of(&warnings(plan, &all), "one-cpu")
+    };
+    let text = used(&plan, 1.02).expect("a warning");
+    assert!(text.contains("1.0 CPUs busy at most") && text.contains("in arm on"), "{text}");
+    assert_eq!(used(&plan, 1.7), None, "it counts CPUs itself");
+    plan.command = command(&["./job", "-t{threads}"]);
+    assert_eq!(used(&plan, 1.02), None, "it is told");
+    plan.command = command(&["./job"]);
+    plan.rows[0].copies = CopyRule::PerCpu;
+    assert_eq!(used(&plan, 1.02), None, "one runs on each CPU");
 }
 
 #[test]
