@@ -172,7 +172,7 @@ static bool is_core_idle(u32 cpu, const struct cpumask *idle)
 
 	if (other == cpu)
 		other = member(core, 1);
-	return other != NONE && member(core, 2) == NONE && cpu_of(other)->online && bpf_cpumask_test_cpu(other, idle);
+	return other != NONE && member(core, 2) == NONE && cpu_of(other)->online && idles(other, idle);
 }
 
 /* Finds a CPU for a task that is about to wait: the one to be told, and how. */
@@ -182,14 +182,14 @@ static u32 find_cpu(struct task_struct *p, struct task *task, u32 last, const st
 	s64 most = 0;
 
 	*how = WOKE_LAST_IDLE;
-	if (allowed(p, last) && bpf_cpumask_test_cpu(last, idle))
+	if (allowed(p, last) && idles(last, idle))
 		return last;
 	FOR_EACH(cpu, options.cpus) {
 		struct cpu *it = cpu_of(cpu);
 
 		if (!it->online || !allowed(p, cpu))
 			continue;
-		if (bpf_cpumask_test_cpu(cpu, idle)) {
+		if (idles(cpu, idle)) {
 			if (HT_RULE && is_core_idle(cpu, idle)) {
 				*how = WOKE_IDLE_CORE;
 				return cpu;

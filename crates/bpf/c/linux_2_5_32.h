@@ -27,7 +27,7 @@ static s64 current_priority(u32 cpu, const struct cpumask *idle)
 {
 	if (!cpu_of(cpu)->online)
 		return 0;
-	if (bpf_cpumask_test_cpu(cpu, idle))
+	if (idles(cpu, idle))
 		return IDLE_PRIORITY;
 	return cpu_of(cpu)->runs ? cpu_of(cpu)->priority : 0;
 }

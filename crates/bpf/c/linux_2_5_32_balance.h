@@ -160,7 +160,7 @@ static void tell_idle(void)
 	idle = scx_bpf_get_idle_cpumask();
 	if (!bpf_cpumask_empty(idle)) {
 		FOR_EACH(cpu, options.cpus) {
-			if (bpf_cpumask_test_cpu(cpu, idle)) {
+			if (idles(cpu, idle)) {
 				kick(cpu, KICK_IDLE);
 				add_once(IDLE_TOLD, 1);
 			}

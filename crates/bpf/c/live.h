@@ -6,7 +6,7 @@
  *
  *   enum counter     ends with COUNTERS; has PUSHED_OUT, EVACUATED, WAITS and so on, RAN_FIRST and so on
  *   struct options   cpus, cores, watch, stuck, counts
- *   struct cpu       online, nested
+ *   struct cpu       online, nested, runs
  *   struct core      running, queued and online, where the loader looks for them
  *   struct task      ran_on, waits_ns
  */
@@ -159,6 +159,18 @@ static always_inline u64 since(u64 now, u64 then)
 static always_inline bool is_of_cpu(struct task_struct *p)
 {
 	return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1;
+}
+
+/*
+ * Whether a CPU has nothing to run. When a scheduler is loaded, the kernel's mask has every CPU in it, and one that
+ * is busy from then on stays there until it has been idle once (seen on 6.12).
+ */
+static always_inline bool idles(u32 cpu, const struct cpumask *idle)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+
+	return bpf_cpumask_test_cpu(cpu, idle) && !cpu_of(cpu)->runs &&
+	       (cpu != bpf_get_smp_processor_id() || !current->pid);
 }
 
 /* Whether a task may not leave its CPU for now, whatever its mask says. */

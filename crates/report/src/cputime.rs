@@ -49,7 +49,11 @@ pub fn cputime_brief(cputime: &Cputime<'_>) -> Brief {
     let mark = summary.origin.mark();
     let (word, said) = match (summary.factors, apart.and_then(|condition| condition.slowdown)) {
         _ if summary.too_busy.is_some() => {
-            ("TOO BUSY", "others disturbed every block, so nothing was kept".to_owned())
+            let alone = match summary.cpus.relation.is_smt() {
+                true => "",
+                false => "; quiet, it would still not be about siblings, which are not shown here",
+            };
+            ("TOO BUSY", format!("others disturbed every block, so nothing was kept{alone}"))
         }
         (Some(factors), _) => (
             mark.unwrap_or("MEASURED"),

@@ -292,7 +292,9 @@ fn headline(request: &Request) -> String {
     let pair = &request.pair;
     let experiment = match pair.relation.is_smt() {
         true => format!("siblings {} and {}", pair.work.0, pair.neighbour.0),
-        false => format!("CPUs {} and {}", pair.work.0, pair.neighbour.0),
+        false => {
+            format!("CPUs {} and {}, which share no known core", pair.work.0, pair.neighbour.0)
+        }
     };
     if !request.commands.is_empty() {
         let names: Vec<&str> = request.commands.iter().map(|it| it.name.as_str()).collect();
