@@ -156,11 +156,13 @@ void on_enqueue(u64 *context)
 		queue_at(task->queue)->since_ns = task->waits_ns;
 	count(p, QUEUED);
 	insert_by_time(p, array_id(task->queue, task->array), SLICE_NS, task->key, flags);
-	if (tell != NONE)
-		kick(tell, how == WOKE_OWN_IDLE || how == WOKE_SIBLING ? KICK_IDLE : KICK_PREEMPT);
+	if (how == WOKE_OWN_IDLE || how == WOKE_SIBLING)
+		kick_if_idle(tell);
+	else if (tell != NONE)
+		kick(tell, KICK_PREEMPT);
 	/* Its CPU may go idle just now: whether it is shows when the kick arrives. */
 	if (tell != cpu)
-		kick(cpu, KICK_IDLE);
+		kick_if_idle(cpu);
 	if (again)
 		tell_idle();
 }

@@ -153,20 +153,15 @@ static bool look(u32 cpu)
 static void tell_idle(void)
 {
 	u64 now = ticks_now(), earlier = READ_ONCE(told);
-	const struct cpumask *idle;
 
 	if (earlier == now || __sync_val_compare_and_swap(&told, earlier, now) != earlier)
 		return;
-	idle = scx_bpf_get_idle_cpumask();
-	if (!bpf_cpumask_empty(idle)) {
-		FOR_EACH(cpu, options.cpus) {
-			if (idles(cpu, idle)) {
-				kick(cpu, KICK_IDLE);
-				add_once(IDLE_TOLD, 1);
-			}
+	FOR_EACH(cpu, options.cpus) {
+		if (cpu_of(cpu)->online && !cpu_of(cpu)->runs) {
+			kick_if_idle(cpu);
+			add_once(IDLE_TOLD, 1);
 		}
 	}
-	scx_bpf_put_idle_cpumask(idle);
 }
 
 /* The first CPU of a queue of which several are online and all are busy; none of another. */

@@ -203,6 +203,15 @@ static void kick(s32 cpu, u64 flags)
 		scx_bpf_kick_cpu(cpu, flags);
 }
 
+/*
+ * Tells a CPU of a waiting task if it is idle. Linux 6.12 clears the mask's bit of a CPU that it kicks for being idle, and
+ * does not set it again where that one stays idle: from then on such kicks would be lost.
+ */
+static always_inline void kick_if_idle(u32 cpu)
+{
+	kick(cpu, cpu_of(cpu)->runs ? KICK_IDLE : 0);
+}
+
 /* A task begins to run: counts its wait, and by how far it moves. */
 static void count_run(struct task_struct *p, struct task *task, u32 cpu, u64 now)
 {
