@@ -36,28 +36,39 @@ struct Held {
     file: &'static str,
     /// Where tasks that wake go: told as shares of all of these.
     wakes: Texts,
+    /// How many times as long its scenarios of [`SLOWED`] take.
+    slowed: u64,
     /// Numbers of decisions, told as shares of wake-ups where there are enough of these.
     counts: Texts,
 }
 
 const HELD: &[Held] = &[
-    Held { policy: "core-queue", file: "live-ranges.json", wakes: WAKES, counts: COUNTS },
+    Held {
+        policy: "core-queue",
+        file: "live-ranges.json",
+        wakes: WAKES,
+        slowed: 1,
+        counts: COUNTS,
+    },
     Held {
         policy: "linux-2.4.19[wake_tail=off]",
         file: "live-ranges-linux-2.4.19.json",
         wakes: WAKES_2_4_19,
+        slowed: 1,
         counts: COUNTS_2_4_19,
     },
     Held {
         policy: "linux-2.5.32",
         file: "live-ranges-linux-2.5.32.json",
         wakes: WAKES_2_5_32,
+        slowed: 10,
         counts: COUNTS_2_5_32,
     },
     Held {
         policy: "linux-2.5.32-a9",
         file: "live-ranges-linux-2.5.32-a9.json",
         wakes: WAKES_2_5_32,
+        slowed: 10,
         counts: COUNTS_2_5_32,
     },
 ];
@@ -94,6 +105,10 @@ const WAKES: Texts = &[
 const COUNTS: Texts =
     &[("active_moved", &["a core to itself"]), ("stolen_or_evened_out", &["a busier core"])];
 
+/// Work and sleep of some milliseconds end in an order that is decided by the turns of a guest's CPUs, which are as
+/// long: the policies that keep a task on its CPU are held at ten times the length.
+const SLOWED: &str = "affinity-in-core";
+
 type Ranges = BTreeMap<String, BTreeMap<String, [f64; 2]>>;
 
 #[test]
@@ -105,7 +120,8 @@ fn hold(held: &Held) {
     let mut ranges = Ranges::new();
     for scenario in Scenario::all() {
         let of_scenario = ranges.entry(scenario.name.clone()).or_default();
-        for outcome in outcomes(&scenario, held.policy) {
+        let slowed = if scenario.name == SLOWED { held.slowed } else { 1 };
+        for outcome in outcomes(&scenario, held.policy, slowed) {
             for (name, value) in measures(&outcome, held) {
                 let range = of_scenario.entry(name).or_insert([value, value]);
                 *range = [range[0].min(value), range[1].max(value)];
@@ -126,7 +142,7 @@ fn hold(held: &Held) {
     );
 }
 
-fn outcomes(scenario: &Scenario, policy: &str) -> Vec<Outcome> {
+fn outcomes(scenario: &Scenario, policy: &str, slowed: u64) -> Vec<Outcome> {
     let layout = scenario.layout().expect("its own machine");
     let mut settings = Vec::new();
     for seed in SEEDS {
@@ -155,10 +171,28 @@ fn outcomes(scenario: &Scenario, policy: &str) -> Vec<Outcome> {
         costs.wake_halted_ns += wait_ns;
         let mut options = Options::new(Settings::parse(policy).expect("a policy"));
         (options.seed, options.decisions_max) = (seed, DECISIONS_MAX);
-        (options.until_ns, options.warmup_ns) = (scenario.until_ns, scenario.warmup_ns);
-        run(&machine, &as_live(scenario.work_on(&layout), turn_ns), &options).expect("a run")
+        (options.until_ns, options.warmup_ns) = (slowed * scenario.until_ns, scenario.warmup_ns);
+        let mut work = scenario.work_on(&layout);
+        slow_down(&mut work, slowed);
+        run(&machine, &as_live(work, turn_ns), &options).expect("a run")
     };
     settings.into_iter().map(outcome).collect()
+}
+
+/// So many times as much of each stretch of work and sleep.
+fn slow_down(work: &mut Work, times: u64) {
+    for step in work.programs.iter_mut().flat_map(|program| &mut program.steps) {
+        if let Step::ComputeFor { ns, .. } | Step::Sleep { ns } = step {
+            match ns {
+                Amount::Fixed(ns) => *ns *= times,
+                Amount::Between(least, most) => {
+                    *least *= times;
+                    *most *= times;
+                }
+                _ => {}
+            }
+        }
+    }
 }
 
 /// The same work with every file read from memory, and with sockets that say so when they wake (SCX_WAKE_SYNC),

@@ -14,7 +14,14 @@ pub(super) struct Held {
     ranges: &'static str,
     /// Where tasks that wake go.
     wakes: &'static [&'static str],
+    /// How many times as long the scenario of [`SLOWED`] takes.
+    slowed: u64,
 }
+
+/// Its work and sleep are as long as the turns of a guest's CPUs, which then decide who is first; see the test that
+/// makes the ranges.
+const SLOWED: &str = "affinity-in-core";
+const SLOWED_TEXT: &str = include_str!("../../../../../crates/sim/scenarios/affinity-in-core.toml");
 
 pub(super) const CORE_QUEUE: Held = Held {
     policy: "core-queue",
@@ -28,6 +35,7 @@ pub(super) const CORE_QUEUE: Held = Held {
         "woke_less_crowded",
         "woke_last_busy",
     ],
+    slowed: 1,
 };
 
 const LINUX_2_4_19: Held = Held {
@@ -41,6 +49,7 @@ const LINUX_2_4_19: Held = Held {
         "woke_waits",
         "woke_sync",
     ],
+    slowed: 1,
 };
 
 const WAKES_2_5: &[&str] = &[
@@ -61,6 +70,7 @@ pub(super) const ARTICLE: &[(&str, Held)] = &[
             policy: "linux-2.5.32",
             ranges: include_str!("../../../../../crates/lab/live-ranges-linux-2.5.32.json"),
             wakes: WAKES_2_5,
+            slowed: 10,
         },
     ),
     (
@@ -69,6 +79,7 @@ pub(super) const ARTICLE: &[(&str, Held)] = &[
             policy: "linux-2.5.32-a9",
             ranges: include_str!("../../../../../crates/lab/live-ranges-linux-2.5.32-a9.json"),
             wakes: WAKES_2_5,
+            slowed: 10,
         },
     ),
 ];
@@ -133,7 +144,7 @@ pub(super) fn run(guest: &mut Guest, held: &Held) -> Result<()> {
         guest.check_told(&format!("{name} as the simulated {} has it", held.policy), || {
             let mut all = Vec::new();
             for _ in 0..RUNS {
-                match compared(&scenario_under(held.policy, name, &[])?, name, ranges, held)? {
+                match compared(&record(held, name)?, name, ranges, held)? {
                     Ok(told) => {
                         all.push(told);
                         return Ok(all.join("; once more: "));
@@ -145,6 +156,36 @@ pub(super) fn run(guest: &mut Guest, held: &Held) -> Result<()> {
         })?;
     }
     Ok(())
+}
+
+/// What a scenario gives under the live policy.
+fn record(held: &Held, name: &str) -> Result<Value> {
+    if name != SLOWED || held.slowed == 1 {
+        return scenario_under(held.policy, name, &[]);
+    }
+    let path = format!("/tmp/{name}.toml");
+    std::fs::write(&path, slowed(SLOWED_TEXT, held.slowed))?;
+    scenario_under(held.policy, &path, &[])
+}
+
+/// The text of a scenario in which every stretch takes so many times as long, without what it expects.
+fn slowed(text: &str, times: u64) -> String {
+    let text = text.split("[[expect]]").next().unwrap_or(text);
+    let lines =
+        text.lines().map(|line| match line.contains("_us = ") || line.starts_with("until_ms") {
+            true => line
+                .split_inclusive(|c: char| !c.is_ascii_digit())
+                .map(|part| {
+                    let (digits, rest) =
+                        part.split_at(part.trim_end_matches(|c: char| !c.is_ascii_digit()).len());
+                    digits
+                        .parse::<u64>()
+                        .map_or_else(|_| part.to_owned(), |it| format!("{}{rest}", it * times))
+                })
+                .collect(),
+            false => line.to_owned(),
+        });
+    lines.map(|line: String| line + "\n").collect()
 }
 
 /// What a record has beside what was simulated; as an error, where that is far apart.
@@ -223,6 +264,18 @@ fn live(record: &Value, measure: &str, held: &Held) -> Result<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_scene_is_slowed_down_and_expects_nothing() {
+        let text = slowed(SLOWED_TEXT, 10);
+        for part in
+            ["compute_us = [30000, 60000]", "sleep_us = [10000, 20000]", "until_ms = 30000\n"]
+        {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(text.contains("topology = \"2x2\"") && text.contains("count = 6\n"), "{text}");
+        assert!(!text.contains("expect"), "{text}");
+    }
 
     #[test]
     fn what_never_happens_passes_for_nothing_that_always_does() {
