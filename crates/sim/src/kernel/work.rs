@@ -1,7 +1,7 @@
 //! What a run has to do: programs, the tasks that start, the objects they share, and what happens to
 //! the machine meanwhile.
 
-use super::{Class, CpuId, CpuSet, Program};
+use super::{Amount, Class, CpuId, CpuSet, ProfileId, Program, Step};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Work {
@@ -17,6 +17,19 @@ pub struct Work {
     /// Files, by number: their length in bytes, all on disk at first.
     pub files: Vec<u64>,
     pub script: Vec<Scripted>,
+}
+
+impl Work {
+    /// Adds so many tasks of others that never sleep and have next to no share. Returns their program.
+    pub fn run_beside(&mut self, profile: ProfileId, count: u32) -> u32 {
+        let ns = Amount::Fixed(1_000_000);
+        let steps = vec![Step::ComputeFor { profile, ns }, Step::Forever { from: 0 }];
+        let program = self.programs.len() as u32;
+        self.programs.push(Program { name: "others".to_owned(), steps });
+        self.starts
+            .insert(0, Start { count, server: true, class: Class::Idle, ..Start::of(program) });
+        program
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
