@@ -73,7 +73,6 @@ impl Modelled {
                 seed: SEED,
                 fraction: None,
                 runs_max: Some(1),
-                others: None,
             };
             let value = |target: &&Target| {
                 if stop.raised() {
