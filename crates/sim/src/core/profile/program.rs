@@ -52,10 +52,8 @@ pub(super) fn touched(phases: &[Phase], seat: Seat) -> Vec<Touched> {
 
 /// The stream of these phases for one thread.
 pub(super) fn stream(phases: &[Phase], fused: bool, seat: Seat) -> ProgramStream {
-    let programs: Vec<Program> = phases
-        .iter()
-        .map(|phase| lay_out(phase, number(phases, phase), fused, seat))
-        .collect();
+    let programs: Vec<Program> =
+        phases.iter().map(|phase| lay_out(phase, number(phases, phase), fused, seat)).collect();
     let ahead = programs[0].start();
     ProgramStream {
         programs,
