@@ -204,8 +204,9 @@ static void kick(s32 cpu, u64 flags)
 }
 
 /*
- * Tells a CPU of a waiting task if it is idle. Linux 6.12 clears the mask's bit of a CPU that it kicks for being idle, and
- * does not set it again where that one stays idle: from then on such kicks would be lost.
+ * Tells a CPU of a waiting task if it runs none of ours. On 6.12 kicks for idle CPUs alone were lost (linux-2.5.32
+ * stalled while SMT was switched again and again, and with plain kicks did not): a kick that finds the mask's bit
+ * cleared does nothing.
  */
 static always_inline void kick_if_idle(u32 cpu)
 {
