@@ -15,6 +15,8 @@ const SIZES: &[(&str, usize)] = &[
 
 /// The most bytes of all pages that people write.
 const WRITTEN_BYTES_MAX: usize = 120_000;
+/// The most words of a sentence in a page that people write.
+const SENTENCE_WORDS_MAX: usize = 30;
 /// Pages that are read before anybody knows for whom they are, or by those who change the code.
 const FOR_ALL: [&str; 3] = ["README.md", MAP, "LIMITS.md"];
 
@@ -51,7 +53,38 @@ fn pages(files: &[File]) -> Vec<Finding> {
         !FOR_ALL.contains(&file.path.as_str()) && opening != Some(true)
     });
     let what = "the page does not say at its top for whom it is; begin with \"For …\"";
-    silent.map(|file| Finding::new(&file.path, 1, what)).chain(too_much).collect()
+    let silent = silent.map(|file| Finding::new(&file.path, 1, what));
+    silent.chain(too_much).chain(written().flat_map(long_sentences)).collect()
+}
+
+/// Sentences that nobody reads to their end. A list's item and a paragraph end one, a table and a program have none.
+fn long_sentences(file: &File) -> Vec<Finding> {
+    let (mut findings, mut is_program, mut words, mut began) = (Vec::new(), false, 0, 1);
+    for (index, line) in file.text.iter().flat_map(|text| text.lines()).enumerate() {
+        let line = line.trim();
+        is_program ^= line.starts_with("```");
+        let is_prose = !is_program && !line.starts_with(['|', '#', '`', '<']) && !line.is_empty();
+        if !is_prose || line.starts_with(['*', '-']) {
+            words = 0;
+        }
+        for word in line.split_whitespace().filter(|_| is_prose) {
+            if words == 0 {
+                began = index + 1;
+            }
+            words += usize::from(word.contains(char::is_alphabetic));
+            let word = word.trim_end_matches(['*', ')', '`']);
+            if words > SENTENCE_WORDS_MAX && word.ends_with(['.', '?', '!', ':', ';']) {
+                let what = format!(
+                    "{words} words in a sentence, {SENTENCE_WORDS_MAX} allowed; say it in two"
+                );
+                findings.push(Finding::new(&file.path, began, what));
+            }
+            if word.ends_with(['.', '?', '!', ':', ';']) {
+                words = 0;
+            }
+        }
+    }
+    findings
 }
 
 /// Files and folders that are not there. The map may leave out where a path begins.
@@ -151,6 +184,23 @@ mod tests {
         let words = format!("# X\n\nFor a test.\n{}", "a\n".repeat(WRITTEN_BYTES_MAX / 2));
         let [long] = check(&[file("docs/x.md", &words)]).try_into().expect("one");
         assert!(long.what.contains("bytes of pages"), "{long}");
+    }
+
+    #[test]
+    fn a_sentence_too_long_is_found_where_it_begins() {
+        let found = |text: &str| {
+            let text = format!("# X\n\nFor a test.\n\n{text}");
+            check(&[file("docs/x.md", &text)]).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let long = "word ".repeat(31);
+        let said = "docs/x.md:5: 31 words in a sentence, 30 allowed; say it in two";
+        assert_eq!(found(&format!("{}end.\n", "word ".repeat(30))), [said]);
+        assert_eq!(found(&format!("Short one.\n{}.\n", long.trim())), [said.replace(":5:", ":6:")]);
+        for fine in [format!("| {long}. |"), format!("```sh\n{long}.\n```"), "word; ".repeat(40)] {
+            assert_eq!(found(&fine), [""; 0], "{fine}");
+        }
+        let list = format!("* {0}\n* {0}.\n", "word ".repeat(20).trim());
+        assert_eq!(found(&list), [""; 0]);
     }
 
     #[test]
