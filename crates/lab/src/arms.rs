@@ -216,11 +216,13 @@ fn scheduler_about(spec: &ArmSpec) -> Result<String, Error> {
 /// machine with SMT on.
 fn off(topology: &Topology, label: &str) -> Result<(CpuSet, usize, String), Error> {
     if !topology.smt.switchable {
-        return Err(Error::NotPossible(format!(
-            "arm {label}: SMT cannot be switched here: {}; \
-             'one-per-core' stands in for it without touching the machine",
-            topology.smt.why
-        )));
+        let instead = match topology.has_usable_siblings() {
+            true => "'one-per-core' stands in for it without touching the machine",
+            false => "and no core shows two siblings, so no arm can stand in for it",
+        };
+        let why = &topology.smt.why;
+        let said = format!("arm {label}: SMT cannot be switched here: {why}; {instead}");
+        return Err(Error::NotPossible(said));
     }
     require_siblings(topology, label)?;
     // The kernel keeps the first thread of a core, whatever of it we may use.

@@ -27,11 +27,15 @@ pub fn brief(probe: &Probe) -> Brief {
         Some((head, _)) if probe.groups.len() > 1 => format!("{head}."),
         _ => said,
     };
-    Brief::new("", answer)
+    let brief = Brief::new("", answer)
         .line("groups", [sets(&probe.groups)])
         .line("kernel", [facts("the kernel")])
         .line("measured", [facts("measured")])
-        .line("quality", [facts("quality")])
+        .line("quality", [facts("quality")]);
+    match probe.foreign.iter().any(|one| one.prevents) && !probe.exclusive {
+        true => brief.whole("next", "sudo coretwin probe --exclusive", "keeps others off the CPUs"),
+        false => brief,
+    }
 }
 
 fn sets(sets: &[CpuSet]) -> String {
@@ -206,6 +210,8 @@ mod tests {
         let kept = Probe { foreign: vec![busy], ..nothing() };
         assert!(sentence(&kept).contains("Others kept CPU 1 busy"), "{}", sentence(&kept));
         assert!(text(&kept).contains("at work in 100.0 % of the rounds"), "{}", text(&kept));
+        let next = |probe: &Probe| brief(probe).render(COLUMNS, false).contains("--exclusive");
+        assert!(next(&kept) && !next(&Probe { exclusive: true, ..kept }) && !next(&apart));
         let emulated = Probe { meaningless: Some("why".to_owned()), ..nothing() };
         assert_eq!(sentence(&emulated), "Contention means nothing here: why.");
     }

@@ -350,8 +350,15 @@ fn cpuinfo(topology: &Topology) -> String {
     let info = &topology.cpuinfo;
     let number =
         |number: Option<u32>| number.map_or_else(|| "absent".to_owned(), |n| n.to_string());
+    // Both count within a package: alone, "siblings 2" reads like two threads of a core.
+    let meant = match (info.siblings, info.cpu_cores) {
+        (Some(siblings), Some(cores)) if cores > 0 && siblings % cores == 0 => {
+            format!(": {} a core", counted((siblings / cores) as usize, "thread"))
+        }
+        _ => String::new(),
+    };
     format!(
-        "{}, ht flag {}, siblings {}, cpu cores {}",
+        "{}, ht flag {}, siblings {}, cpu cores {}{meant}",
         counted(info.processors as usize, "processor"),
         if info.ht_flag { "set" } else { "not set" },
         number(info.siblings),
