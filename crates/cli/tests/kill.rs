@@ -133,6 +133,29 @@ fn kill_once(folder: &Path, round: u64, stream: &mut Stream, before: &BTreeSet<i
     fs::remove_dir_all(&out).expect("clean");
 }
 
+#[test]
+fn a_hang_up_stops_a_study_but_not_under_nohup() {
+    let _host = host();
+    let folder = tempfile::tempdir().expect("folder");
+    for (how, expected) in [("--default-signal=HUP", 130), ("--ignore-signal=HUP", 0)] {
+        let mark = format!("{}{how}", std::process::id());
+        let rules = ["--blocks", "2", "--others-limit", "100%", "--steal-limit", "100%"];
+        let arms = ["--arm", "a=cpus:0", "--arm", "b=cpus:0", "--out", how.trim_start_matches('-')];
+        let mut study = Command::new("env")
+            .args([&[how, CORETWIN, "study"], &rules[..], &arms, &["--", "sleep", "0.6"]].concat())
+            .current_dir(folder.path())
+            .env("CORETWIN_TEST_MARK", &mark)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("starts");
+        wait_until("the start of the work", || running(&mark, "sleep").is_some());
+        let pid = Pid::from_raw(study.id() as i32).expect("pid");
+        kill_process(pid, Signal::HUP).expect("signal");
+        assert_eq!(study.wait().expect("ends").code(), Some(expected), "{how}");
+    }
+}
+
 fn whole_lines(out: &Path) -> Vec<String> {
     let text = fs::read_to_string(out.join("journal.jsonl")).unwrap_or_default();
     text.split_inclusive('\n').filter(|line| line.ends_with('\n')).map(str::to_owned).collect()
