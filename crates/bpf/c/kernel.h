@@ -90,6 +90,14 @@ struct cpumask {
 	unsigned long bits[1];
 };
 
+struct rt_rq {
+	unsigned int rt_nr_running;
+};
+
+struct rq {
+	struct rt_rq rt;
+};
+
 struct task_group {
 	unsigned long shares;
 	struct task_group *parent;
@@ -117,6 +125,7 @@ struct task_struct {
 
 #pragma clang attribute pop
 
+static void *(*const bpf_per_cpu_ptr)(const void *variable, u32 cpu) = (void *)153;
 static struct task_struct *(*const bpf_get_current_task_btf)(void) = (void *)158;
 static void *(*const bpf_task_storage_get)(void *map, struct task_struct *task, void *value, u64 flags) = (void *)156;
 

@@ -218,10 +218,10 @@ static void look_for_cpu(struct task_struct *p, struct task *task)
 	scx_bpf_put_idle_cpumask(idle);
 	count(p, how);
 	/* Its last CPU may go idle just now: whether it is shows when the kick arrives. */
-	if (cpu != NONE && how == PREEMPTED)
-		kick(cpu, KICK_PREEMPT);
+	if (cpu == NONE)
+		kick(last, KICK_IDLE);
 	else
-		kick_if_idle(cpu == NONE ? last : cpu);
+		kick(cpu, how == PREEMPTED ? KICK_PREEMPT : KICK_IDLE);
 }
 
 SEC("struct_ops/select_cpu")

@@ -156,13 +156,11 @@ void on_enqueue(u64 *context)
 		queue_at(task->queue)->since_ns = task->waits_ns;
 	count(p, QUEUED);
 	insert_by_time(p, array_id(task->queue, task->array), SLICE_NS, task->key, flags);
-	if (how == WOKE_OWN_IDLE || how == WOKE_SIBLING)
-		kick_if_idle(tell);
-	else if (tell != NONE)
-		kick(tell, KICK_PREEMPT);
+	if (tell != NONE)
+		kick(tell, how == WOKE_OWN_IDLE || how == WOKE_SIBLING ? KICK_IDLE : KICK_PREEMPT);
 	/* Its CPU may go idle just now: whether it is shows when the kick arrives. */
 	if (tell != cpu)
-		kick_if_idle(cpu);
+		kick(cpu, KICK_IDLE);
 	if (again)
 		tell_idle();
 }
@@ -412,7 +410,7 @@ void on_tick(u64 *context)
 	core_of(core_number(cpu))->queued = waiting_for_core(core_number(cpu));
 	is_over = charge(p, task, cpu_of(cpu));
 	/* Or a sibling has swapped the arrays, others wait too long, or there is something to be taken. */
-	if (look(cpu) || is_over || task->array != active_of(queue) || queue_at(queue)->overdue)
+	if (look(cpu) || look_for_going(cpu) || is_over || task->array != active_of(queue) || queue_at(queue)->overdue)
 		set_slice(p, 0);
 	if (waiting_in(queue))
 		tell_idle();

@@ -149,19 +149,61 @@ static bool look(u32 cpu)
 	return here->owed;
 }
 
+/* A unit with tasks that no CPU takes any more, since it is about to go; none. */
+noinline u32 going_unit(void)
+{
+	u32 index;
+
+	FOR_EACH(cpu, options.cpus) {
+		u32 queue = queue_of(cpu);
+
+		if (!is_going(cpu) || !waiting_in(queue))
+			continue;
+		for (index = 0; index < THREADS_MAX && member_of(queue, index) != NONE; index++) {
+			if (cpu_of(member_of(queue, index))->online && !is_going(member_of(queue, index)))
+				break;
+		}
+		if (index == THREADS_MAX || member_of(queue, index) == NONE)
+			return unit_of(cpu);
+	}
+	return NONE;
+}
+
+/* A busy CPU takes what waits for one that is about to go. */
+static bool look_for_going(u32 cpu)
+{
+	u64 now = ticks_now() / GOING_TICKS, earlier = READ_ONCE(looked_for_going);
+	u32 from;
+
+	if (earlier == now || !may_kick() ||
+	    __sync_val_compare_and_swap(&looked_for_going, earlier, now) != earlier)
+		return false;
+	from = going_unit();
+	if (from == NONE || from == unit_of(cpu))
+		return false;
+	cpu_of(cpu)->owed = PULLED_MAX;
+	cpu_of(cpu)->owed_from = from;
+	return true;
+}
+
 /* Idle CPUs have no ticks today: the tick of a busy one where tasks wait is theirs. */
 static void tell_idle(void)
 {
 	u64 now = ticks_now(), earlier = READ_ONCE(told);
+	const struct cpumask *idle;
 
 	if (earlier == now || __sync_val_compare_and_swap(&told, earlier, now) != earlier)
 		return;
-	FOR_EACH(cpu, options.cpus) {
-		if (cpu_of(cpu)->online && !cpu_of(cpu)->runs) {
-			kick_if_idle(cpu);
-			add_once(IDLE_TOLD, 1);
+	idle = scx_bpf_get_idle_cpumask();
+	if (!bpf_cpumask_empty(idle)) {
+		FOR_EACH(cpu, options.cpus) {
+			if (idles(cpu, idle)) {
+				kick(cpu, KICK_IDLE);
+				add_once(IDLE_TOLD, 1);
+			}
 		}
 	}
+	scx_bpf_put_idle_cpumask(idle);
 }
 
 /* The first CPU of a queue of which several are online and all are busy; none of another. */

@@ -79,6 +79,8 @@ enum counter {
 #define BUSY_REBALANCE (HZ / 4)
 /* No task loses its CPU by it: counters say when. */
 #define SLICE_NS 1000000000ull
+/* Ticks between two looks for a CPU that is about to go. */
+#define GOING_TICKS (HZ / 50)
 /* Tasks that a CPU looks at in one walk: to choose, to take one from another queue, for those that wait too long. */
 #define LOOKED_MAX 4096
 #define PULL_LOOKED_MAX 1024
@@ -157,10 +159,12 @@ struct queue {
 
 #include "live.h"
 
+extern const struct rq runqueues KSYM;
+
 /* By core where its CPUs share one, or by CPU. */
 static struct queue queues[CPUS_MAX];
-/* The last tick at which idle CPUs were told. */
-static u64 told;
+/* The last tick at which idle CPUs were told, and the last look for a CPU that is about to go. */
+static u64 told, looked_for_going;
 
 static always_inline struct queue *queue_at(u32 queue)
 {
@@ -200,10 +204,29 @@ static always_inline u32 waiting_in(u32 queue)
 	return (first > 0 ? first : 0) + (second > 0 ? second : 0);
 }
 
+/* Real-time tasks of a CPU: the kernel's class has them today, in 2.5.32 they counted as any other. */
+static u32 real_time_on(u32 cpu)
+{
+	const struct rq *its = bpf_per_cpu_ptr(&runqueues, cpu);
+
+	return its ? its->rt.rt_nr_running : 0;
+}
+
+/* The same of a queue. A global function, which the kernel's verifier goes through once, not at each call. */
+noinline u32 real_time_in(u32 queue)
+{
+	u32 index, sum = 0;
+
+	for (index = 0; index < THREADS_MAX && member_of(queue, index) != NONE; index++)
+		sum += real_time_on(member_of(queue, index));
+	return sum;
+}
+
 /* Tasks of a queue, those that run included. */
 static always_inline u32 length_of(u32 queue)
 {
-	return waiting_in(queue) + (SHARED ? READ_ONCE(core_of(queue)->running) : cpu_of(queue)->runs);
+	return waiting_in(queue) + (SHARED ? READ_ONCE(core_of(queue)->running) : cpu_of(queue)->runs) +
+	       real_time_in(queue);
 }
 
 /* What is balanced: queues, or CPUs. */
@@ -214,7 +237,7 @@ static always_inline u32 unit_of(u32 cpu)
 
 static always_inline u32 unit_length(u32 unit)
 {
-	return BY_QUEUE ? length_of(unit) : cpu_of(unit)->waiting + cpu_of(unit)->runs;
+	return BY_QUEUE ? length_of(unit) : cpu_of(unit)->waiting + cpu_of(unit)->runs + real_time_on(unit);
 }
 
 static always_inline u64 ticks_now(void)

@@ -203,16 +203,6 @@ static void kick(s32 cpu, u64 flags)
 		scx_bpf_kick_cpu(cpu, flags);
 }
 
-/*
- * Tells a CPU of a waiting task if it runs none of ours. On 6.12 kicks for idle CPUs alone were lost (linux-2.5.32
- * stalled while SMT was switched again and again, and with plain kicks did not): a kick that finds the mask's bit
- * cleared does nothing.
- */
-static always_inline void kick_if_idle(u32 cpu)
-{
-	kick(cpu, cpu_of(cpu)->runs ? KICK_IDLE : 0);
-}
-
 /* A task begins to run: counts its wait, and by how far it moves. */
 static void count_run(struct task_struct *p, struct task *task, u32 cpu, u64 now)
 {
@@ -274,6 +264,23 @@ void on_cpu_online(u64 *context)
 		scx_bpf_exit_bstr(EXIT_RESTART, why, words, sizeof(words));
 	else
 		comes_online(cpu);
+}
+
+/* The kernel's, which shows it if it was built with KALLSYMS_ALL: CPUs that take tasks from queues. */
+extern const void __cpu_active_mask KSYM WEAK;
+
+/*
+ * Whether a CPU is about to go. It takes nothing from queues then, but cpu_offline comes only after all CPUs went
+ * through RCU, whose thread may wait in this very CPU's queue: for 43 s, on 6.12, until the watchdog ended it.
+ */
+static always_inline bool is_going(u32 cpu)
+{
+	u64 active = 0;
+
+	if (!&__cpu_active_mask || !cpu_of(cpu)->online ||
+	    bpf_probe_read_kernel(&active, sizeof(active), (const u64 *)&__cpu_active_mask + cpu / 64))
+		return false;
+	return !(active >> cpu % 64 & 1);
 }
 
 /* What waits for a CPU that goes waits in its own queue of the kernel's, which is emptied as CPUs go. */

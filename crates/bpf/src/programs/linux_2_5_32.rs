@@ -37,10 +37,7 @@ pub(super) const COUNTERS: &[Counter] = &[
     sum("pulled_busy", "a busy CPU took a waiting task of a longer queue into its own"),
     sum("pull_looked", "tasks looked at for these"),
     sum("pulls_cut", "a look for a task to take ended at its bound of 1024 tasks"),
-    sum(
-        "idle_told",
-        "a CPU that runs none of its tasks was told that some wait, at a tick of a busy one",
-    ),
+    sum("idle_told", "an idle CPU was told that tasks wait, at a tick of a busy one"),
     sum("active_asked", "a running task was asked for by an idle core (a9)"),
     sum("active_moved", "a running task moved to an idle core (a9)"),
     sum(

@@ -29,6 +29,7 @@ pub(crate) const SUITE: Suite = Suite {
 
 const TWO_CORES: Topology = Topology::new(1, 2, 2);
 const ONE_CORE: Topology = Topology::new(1, 1, 2);
+const FOUR_CORES: Topology = Topology::new(1, 4, 1);
 const TWO_PACKAGES: Topology = Topology::new(2, 2, 2);
 const FOUR_THREADS: Topology = Topology::new(1, 2, 4);
 /// The boot of a kernel without sched_ext. Those before 6.2 do not always start by instructions.
@@ -40,6 +41,9 @@ const TIMEOUT_FAST: Duration = Duration::from_secs(8 * 60);
 /// Kernels before this release have no sched_ext.
 const FIRST_MAJOR: u32 = 6;
 const FIRST_MINOR: u32 = 12;
+
+/// Cores without siblings, so that whatever waits for one has no other CPU to take it.
+const HOTPLUG: &str = "hotplug";
 
 fn machines(wanted: &Wanted) -> Vec<Machine> {
     let mut machines = Vec::new();
@@ -66,6 +70,7 @@ fn machines(wanted: &Wanted) -> Vec<Machine> {
                     (article::TABLE_7, TWO_CORES),
                     ("rough", FOUR_THREADS),
                     ("rough", TWO_PACKAGES),
+                    (HOTPLUG, FOUR_CORES),
                 ],
             };
         if may_have(&kernel.release) && !wanted.fast {
@@ -116,6 +121,7 @@ fn guest(guest: &mut Guest) -> Result<()> {
             rough::run(guest, &rough::CORE_QUEUE)
         }
         "reloads" => rough::run_reloads(guest, rough::CORE_QUEUE.policy),
+        HOTPLUG => rough::run_hotplug(guest),
         WITHOUT => without::run(guest),
         other => {
             if let Some((.., rough)) = article::ROUGH.iter().find(|(boot, ..)| *boot == other) {

@@ -1,6 +1,7 @@
 //! What a machine does to a scheduler: CPUs that come and go, SMT, storms of tasks, masks and nice
 //! values, a loader that is killed, a scheduler that is stuck.
 
+use super::article::POLICY_2_5_32;
 use super::behaviours::{counter, scenario_under};
 use super::load::soon;
 use super::load::{self, Load};
@@ -22,6 +23,10 @@ const BOMB: &str =
     "bomb() { [ $1 -gt 0 ] && { bomb $(($1-1)) & bomb $(($1-1)) & wait; }; true; }; bomb 6";
 /// Long enough for every hog to have had its turns.
 const TURNS: Duration = Duration::from_secs(3);
+/// Long enough for shares of bound tasks, though other CPUs end an epoch of 2.4.19 and CPUs of a guest take turns.
+const SHARES: Duration = Duration::from_secs(12);
+/// A task waits no longer for a CPU that goes, though those of a guest take turns.
+const GOING_NS_MAX: u64 = 5_000_000_000;
 /// A policy that is handled roughly, and what it owes then.
 pub(super) struct Rough {
     pub(super) policy: &'static str,
@@ -126,7 +131,7 @@ program = "server"
 server = true
 "#;
 
-/// A quarter of every CPU is for a real-time task of its own, in turns; one normal task may run anywhere.
+/// A quarter of each of four CPUs is for a real-time task of its own, in turns; one normal task may run on any of them.
 const DISPLACED: &str = r#"
 name = "displaced"
 title = "a normal task that real-time ones displace"
@@ -215,20 +220,7 @@ pub(super) fn run(guest: &mut Guest, rough: &'static Rough) -> Result<()> {
     let policy = rough.policy;
     let (cpus, threads) = (guest.topology.cpus(), guest.topology.threads);
     guest.check("CPUs go and come while loaded, busy and asked for by pinned tasks", || {
-        load::start_policy(policy, &[])?;
-        let mut load = Load::hogs(cpus as usize)?;
-        for cpu in 0..cpus {
-            load.add_pinned(cpu, 0)?;
-        }
-        for cpu in 1..cpus {
-            load::switch_cpu(cpu, false)?;
-            load::is_ours()?;
-        }
-        for cpu in (1..cpus).rev() {
-            load::switch_cpu(cpu, true)?;
-            load::is_ours()?;
-        }
-        Ok(())
+        go_and_come(policy, cpus)
     })?;
     guest.check("SMT off and on again and again while busy", || {
         let _load = Load::hogs(cpus as usize + 2)?;
@@ -274,6 +266,39 @@ pub(super) fn run(guest: &mut Guest, rough: &'static Rough) -> Result<()> {
     Ok(())
 }
 
+/// Cores of one CPU go and come, each with whatever waits for it.
+pub(super) fn run_hotplug(guest: &mut Guest) -> Result<()> {
+    let cpus = guest.topology.cpus();
+    for policy in [CORE_QUEUE.policy, POLICY_2_5_32] {
+        let name = format!("{policy}: cores go and come while busy, and nobody waits for long");
+        guest.check_told(&name, || {
+            go_and_come(policy, cpus)?;
+            let waited_ns = counter(&load::status()?, "waited_longest_ns")?;
+            load::stop()?;
+            ensure!(waited_ns < GOING_NS_MAX, "{} ms", waited_ns / 1_000_000);
+            Ok(format!("the longest wait was {} ms", waited_ns / 1_000_000))
+        })?;
+    }
+    Ok(())
+}
+
+fn go_and_come(policy: &str, cpus: u32) -> Result<()> {
+    load::start_policy(policy, &[])?;
+    let mut load = Load::hogs(cpus as usize)?;
+    for cpu in 0..cpus {
+        load.add_pinned(cpu, 0)?;
+    }
+    for cpu in 1..cpus {
+        load::switch_cpu(cpu, false)?;
+        load::is_ours()?;
+    }
+    for cpu in (1..cpus).rev() {
+        load::switch_cpu(cpu, true)?;
+        load::is_ours()?;
+    }
+    Ok(())
+}
+
 /// It is loaded, or refused with the reason; the scheduler in charge is ours or the kernel's, accordingly.
 fn changing(policy: &str, cpu: u32) -> Result<String> {
     let mut start = Command::new("coretwin")
@@ -310,7 +335,8 @@ fn displaced(rough: &Rough) -> Result<String> {
         r#"{ name = "normal", steps = [{ forever = true, steps = [{ compute_us = 1000 }] }] }"#
             .to_owned(),
     ];
-    let mut tasks = vec![r#"{ program = "normal" }"#.to_owned()];
+    // Where a guest has more CPUs it would find one that no real-time task takes, and stay.
+    let mut tasks = vec![r#"{ program = "normal", cpus = "0-3" }"#.to_owned()];
     for cpu in 0..4 {
         let turn = "{ forever = true, steps = [{ compute_us = 3000 }, { sleep_us = 9000 }] }";
         let first = 1 + 3000 * cpu;
@@ -384,7 +410,7 @@ fn pinned(rough: &Rough) -> Result<String> {
     load.group_last("heavy", 1000)?;
     load.add_pinned(2, 0)?;
     load.group_last("light", 100)?;
-    let used = used_ticks(&load)?;
+    let used = used_ticks_in(&load, SHARES)?;
     let nice = (rough.nice, f64::INFINITY);
     for (more, less, (least, most)) in [(2, 3, nice), (4, 5, rough.group)] {
         let times = used[more] as f64 / used[less] as f64;
