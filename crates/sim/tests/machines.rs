@@ -54,6 +54,7 @@ fn value_of(
         seed,
         fraction,
         runs_max: Some(1),
+        others: None,
     };
     let prediction = predict(&spec.name, &spec.params, &setting);
     prediction.unwrap_or_else(|error| panic!("{} {policy}: {error}", machine.name)).value

@@ -30,7 +30,7 @@ fn run(
     let policy = Settings::parse(policy).expect(policy);
     let runs_max = Some(1);
     let setting =
-        Setting { machine, speeds: &speeds, fit, policy, smt, seed: 1, fraction, runs_max };
+        Setting { machine, speeds: &speeds, fit, policy, smt, seed: 1, fraction, runs_max, others: None };
     predict(&spec.name, &spec.params, &setting)
 }
 

@@ -44,6 +44,16 @@ pub const PARAMETERS: &[Parameter] = &[
         unit: "messages",
         about: "chat: messages that a connection holds before the sender waits",
     },
+    Parameter {
+        name: "chat_segment_writes",
+        unit: "messages",
+        about: "chat: messages of several senders that fill a segment; any number if it is missing",
+    },
+    Parameter {
+        name: "chat_quick_segments",
+        unit: "segments",
+        about: "chat: segments of a new connection that are acknowledged at once; none if it is missing",
+    },
     time("tbench_exchange", "tbench: a request and its reply, beyond system calls and copying"),
     time("tbench_kib", "tbench: copying 1 KiB from one process to the other"),
     time("dbench_call", "dbench: one call, beyond system calls and copying"),
