@@ -265,6 +265,7 @@ impl Line {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "the counts are what --nocapture asks for")]
 fn counts_agree_with_a_real_kernels_but_for_those_that_are_named() {
     let mut lines = COUNTED.lines();
     let about = lines.next().expect("what was counted").trim_start_matches("# ");
