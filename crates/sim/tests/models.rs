@@ -29,8 +29,17 @@ fn run(
     let speeds = speeds(machine, 1.5);
     let policy = Settings::parse(policy).expect(policy);
     let runs_max = Some(1);
-    let setting =
-        Setting { machine, speeds: &speeds, fit, policy, smt, seed: 1, fraction, runs_max };
+    let setting = Setting {
+        machine,
+        speeds: &speeds,
+        fit,
+        policy,
+        smt,
+        seed: 1,
+        fraction,
+        runs_max,
+        others: None,
+    };
     predict(&spec.name, &spec.params, &setting)
 }
 

@@ -6,7 +6,7 @@ use coretwin_base::parameters::WorkloadSpec;
 use coretwin_sim::kernel::co_run::{CoRun, ProfileId};
 use coretwin_sim::kernel::program::{Amount, Options, Program, Step};
 use coretwin_sim::kernel::{SocketSpec, Start, Which, Work, run};
-use coretwin_sim::machine::MachinePreset;
+use coretwin_sim::machine::{MachinePreset, PARAMETERS};
 use coretwin_sim::models::{Setting, predict};
 use coretwin_sim::policies::Settings;
 use expect_test::expect_file;
@@ -25,15 +25,70 @@ const TOLERANCE: [(&str, f64); 6] = [
 ];
 /// Events that happen less often, per operation, are none: starting and ending makes some.
 const NONE: f64 = 0.0005;
-/// Counts within the tolerance; raised when the simulated kernel is mended.
-const AGREE_LEAST: usize = 35;
+/// What the same counts were in the simulated kernel as it was first held against these.
+const BEFORE: &str = include_str!("../../../docs/evidence/reality-before.csv");
+/// Counts that are off, by row (what it begins with), CPUs and count (CPUs empty: both), and why.
+const OFF: &[(&str, &str, &str, &str)] = &[
+    ("pipe", "2", "wakeups", APART),
+    ("pipe", "2", "preempted", APART),
+    ("tbench 4", "2", "preempted", UNKNOWN),
+    ("dbench", "", "switches", FLUSH),
+    ("dbench", "", "wakeups", FLUSH),
+    ("dbench", "", "preempted", FLUSH),
+    ("chat", "1", "switches", MAKING),
+    ("chat", "1", "segments", UNKNOWN),
+    ("chat 10", "2", "switches", MAKING),
+    ("chat 10", "2", "wakeups", UNKNOWN),
+    ("chat 10", "2", "segments", UNKNOWN),
+    ("chat 20", "2", "wakeups", UNKNOWN),
+    ("chat", "", "preempted", MAKING),
+    ("groups", "1", "preempted", UNKNOWN),
+    ("groups", "2", "switches", PART),
+    ("groups", "2", "wakeups", PART),
+    ("groups", "2", "preempted", PART),
+];
+const APART: &str =
+    "the simulated tasks start on two CPUs and stay there; the kernel keeps them on one";
+const FLUSH: &str = "the load flushes files 4400 times and waits for the disk and the journal some five times \
+     for each; the model has no flush";
+const MAKING: &str = "the real counts hold the making of connections, which the model leaves out; whether that is \
+     all of it is not known";
+const PART: &str = "that tasks are made while others run doubled the simulated count; what the rest is, is not known";
+const UNKNOWN: &str = "the cause is not known";
 
 /// By name, of one operation.
 type Counts = BTreeMap<String, f64>;
 
-fn machine(cores: u32) -> MachinePreset {
+/// `zen4-2x96` with so many of its cores, all of whose times are this many times as long.
+fn machine(cores: u32, slower: f64) -> MachinePreset {
     let all = MachinePreset::named("zen4-2x96").expect("a machine");
-    MachinePreset { packages: 1, caches: 1, cores, ..all }
+    let mut machine = MachinePreset { packages: 1, caches: 1, cores, ..all };
+    let costs = &mut machine.costs;
+    let times = [
+        &mut costs.switch_ns,
+        &mut costs.switch_space_ns,
+        &mut costs.policy_step_ns,
+        &mut costs.wake_halted_ns,
+        &mut costs.wake_polling_ns,
+        &mut costs.interrupt_processor_ns,
+        &mut costs.tick_ns,
+        &mut costs.interrupt_ns,
+        &mut costs.system_call_ns,
+        &mut costs.wake_ns,
+        &mut costs.socket_ns,
+        &mut costs.copy_kib_ns,
+        &mut costs.semaphore_ns,
+        &mut costs.page_ns,
+        &mut costs.exit_ns,
+    ];
+    let work = machine.work.iter_mut();
+    let is_time = |name: &str| PARAMETERS.iter().any(|it| it.name == name && it.unit == "ns");
+    let work = work.filter(|(name, _)| is_time(name)).map(|(_, value)| value);
+    for time in times.into_iter().chain(&mut costs.fork_ns).chain(&mut costs.refill_ns).chain(work)
+    {
+        *time = (*time as f64 * slower) as u64;
+    }
+    machine
 }
 
 /// The slice of a machine with two CPUs, whichever of them are used.
@@ -41,29 +96,46 @@ fn fair() -> Settings {
     Settings::parse("fair[slice_us=1400]").expect("fair")
 }
 
-fn simulated(row: &str, cores: u32) -> Counts {
+/// The median of each count over five seeds where these differ by more than a little.
+fn median(row: &str, cores: u32, slower: f64) -> Counts {
+    let differ = row.starts_with("chat") || row.starts_with("groups");
+    let seeds = if differ { 5 } else { 1 };
+    let all: Vec<Counts> = (1..=seeds).map(|seed| simulated(row, cores, slower, seed)).collect();
+    let middle = |name: &String| {
+        let mut values: Vec<f64> = all.iter().map(|counts| counts[name]).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    all[0].keys().map(|name| (name.clone(), middle(name))).collect()
+}
+
+fn simulated(row: &str, cores: u32, slower: f64, seed: u64) -> Counts {
     let cell = match row.split_once(' ') {
-        Some(("groups", count)) => return groups(count.parse().expect("a number"), cores),
+        Some(("groups", count)) => {
+            return groups(count.parse().expect("a number"), cores, slower, seed);
+        }
         Some(("chat", rooms)) => format!("chat:rooms={rooms}"),
         Some((family, clients)) => format!("{family}:clients={clients}"),
         None => "lmbench/pipe-latency".to_owned(),
     };
     let spec = WorkloadSpec::parse(&cell).expect("a workload");
-    let machine = machine(cores);
+    let machine = machine(cores, slower);
     let setting = Setting {
         machine: &machine,
         speeds: &speeds(&machine, 1.0),
         fit: None,
         policy: fair(),
         smt: false,
-        seed: 1,
+        seed,
         fraction: None,
         runs_max: Some(1),
+        others: Some(cores),
     };
     let prediction = predict(&spec.name, &spec.params, &setting).expect("a prediction");
     let of = |name| prediction.metrics[name].value;
     let switches = of("switches");
     let counts = [
+        ("rate", prediction.operations as f64 / prediction.simulated_s),
         ("switches", switches),
         ("wakeups", of("wake_ups")),
         ("receives", of("receives")),
@@ -74,44 +146,61 @@ fn simulated(row: &str, cores: u32) -> Counts {
     counts.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
-/// In each group ten senders write 100 bytes to each of ten receivers in turn; 40,000 writes together.
-fn groups(count: u32, cores: u32) -> Counts {
+/// In each group ten senders write 100 bytes to each of ten receivers in turn; 40,000 writes together. The
+/// task that makes them does so while those that are made already run, and waits for each in turn.
+fn groups(count: u32, cores: u32, slower: f64, seed: u64) -> Counts {
     const ENDS: u32 = 10;
     let each = u64::from(400 / count * ENDS);
-    let machine = machine(cores);
-    let work = Step::ComputeFor { profile: ProfileId(1), ns: Amount::Between(500, 1500) };
+    let machine = machine(cores, slower);
+    let times = |ns: f64| (ns * slower) as u64;
+    let ns = Amount::Between(times(500.0), times(1500.0));
+    let work = Step::ComputeFor { profile: ProfileId(1), ns };
     let bytes = Amount::Fixed(100);
     let again = |from, times| Step::Repeat { from, times: Amount::Fixed(times - 1) };
-    let sender: Vec<Step> = (0..ENDS)
-        .flat_map(|end| [work.clone(), Step::Send { socket: Which::Own(end as u8), bytes }])
-        .chain([again(0, each / u64::from(ENDS))])
-        .collect();
-    let receive = Step::Receive { socket: Which::Own(0), bytes };
-    let receiver = vec![receive, work.clone(), again(0, each)];
-    let program = |name: &str, steps| Program { name: name.to_owned(), steps };
-    let mut starts = Vec::new();
-    for group in 0..count {
-        let sockets: Vec<u32> = (0..ENDS).map(|end| group * ENDS + end).collect();
-        let start = Start { same_memory: true, ..Start::of(0) };
-        starts.extend((0..ENDS).map(|_| Start { own: sockets.clone(), ..start.clone() }));
-        let receiver = |socket: &u32| Start { program: 1, own: vec![*socket], ..start.clone() };
-        starts.extend(sockets.iter().map(receiver));
+    let tasks = 2 * count * ENDS;
+    let mut programs: Vec<Program> = Vec::new();
+    for task in 0..tasks {
+        let (group, place) = (task / (2 * ENDS), task % (2 * ENDS));
+        let socket = |end: u32| Which::Number(group * ENDS + end);
+        let done = Step::Up { semaphore: Which::Number(task), count: 1 };
+        let steps = match place.checked_sub(ENDS) {
+            None => (0..ENDS)
+                .flat_map(|end| [work.clone(), Step::Send { socket: socket(end), bytes }])
+                .chain([again(0, each / u64::from(ENDS)), done])
+                .collect(),
+            Some(end) => {
+                let receive = Step::Receive { socket: socket(end), bytes };
+                vec![receive, work.clone(), again(0, each), done]
+            }
+        };
+        let name = format!("task {task}");
+        programs.push(Program { name, steps });
     }
-    let work = Work {
-        programs: vec![program("sender", sender), program("receiver", receiver)],
-        starts,
+    let make = (0..tasks).map(|program| Step::Fork { program, thread: true });
+    let wait = |task| Step::Down { semaphore: Which::Number(task), count: 1 };
+    let steps = make.chain((0..tasks).map(wait)).collect();
+    programs.push(Program { name: "main".to_owned(), steps });
+    let mut work = Work {
+        programs,
+        semaphores: vec![0; tasks as usize],
+        starts: vec![Start::of(tasks)],
         // A kernel's default for sending, 212,992 bytes, of which a small message takes 768.
-        sockets: vec![SocketSpec::of(27_700); (count * ENDS) as usize],
+        sockets: vec![
+            SocketSpec { room: [3, 4], ..SocketSpec::of(27_700) };
+            (count * ENDS) as usize
+        ],
         ..Work::default()
     };
     let table = CoRun::uniform(&["busy"], 1000, 1000).expect("a table");
     let machine = machine.machine(false, table).expect("a machine");
-    let options = Options { until_ns: 60_000_000_000, ..Options::new(fair()) };
+    let others = Some(work.run_beside(ProfileId(1), cores));
+    let options = Options { until_ns: 60_000_000_000, others, seed, ..Options::new(fair()) };
     let outcome = run(&machine, &work, &options).unwrap_or_else(|failure| panic!("{failure}"));
     let operations = (u64::from(count * ENDS) * each) as f64;
     let of = |number: u64| number as f64 / operations;
     let switches = of(outcome.switches);
     let counts = [
+        ("rate", operations / (outcome.simulated_ns as f64 / 1e9)),
         ("switches", switches),
         ("wakeups", of(outcome.wake_ups)),
         ("receives", of(outcome.receives)),
@@ -136,21 +225,52 @@ fn a_count_agrees_within_its_tolerance_and_few_are_none() {
     assert!(agrees("migrations", 0.0001, 0.0));
 }
 
+/// A real count beside the simulated one.
+struct Line {
+    row: String,
+    cpus: String,
+    name: &'static str,
+    real: [f64; 3],
+    /// `None`: the model has none of these.
+    ours: Option<f64>,
+}
+
+impl Line {
+    fn is_off(&self) -> bool {
+        self.ours.is_some_and(|ours| !agrees(self.name, self.real[0], ours))
+    }
+
+    fn before(&self) -> &str {
+        let begins = format!("{},{},{},", self.row, self.cpus, self.name);
+        let line = BEFORE.lines().find_map(|line| line.strip_prefix(&begins));
+        line.unwrap_or_default()
+    }
+
+    fn is_of(&self, (row, cpus, name, _): &(&str, &str, &str, &str)) -> bool {
+        let fits = |given: &str, own: &str| given.is_empty() || given == own;
+        self.row.starts_with(row) && fits(cpus, &self.cpus) && fits(name, self.name)
+    }
+
+    fn text(&self) -> String {
+        let Self { name, real: [value, least, most], .. } = self;
+        let real = format!("| {name} | {value:.4} ({least:.4} to {most:.4}) |");
+        match self.ours {
+            None => format!("{real} | | |\n"),
+            Some(ours) => {
+                let word = if self.is_off() { "**off**" } else { "agrees" };
+                format!("{real} {} | {ours:.4} | {word} |\n", self.before())
+            }
+        }
+    }
+}
+
 #[test]
-fn the_page_has_the_real_counts_beside_the_simulated_ones() {
+#[expect(clippy::print_stdout, reason = "the counts are what --nocapture asks for")]
+fn counts_agree_with_a_real_kernels_but_for_those_that_are_named() {
     let mut lines = COUNTED.lines();
     let about = lines.next().expect("what was counted").trim_start_matches("# ");
     let names: Vec<&str> = lines.next().expect("names").split(',').collect();
-    let mut page = format!(
-        "# A real kernel's counts beside the simulated `fair`\n\n\
-         COUNTED: {about}. SIMULATED with seed 1. Written by `cargo xtask reality`, which runs each benchmark on CPU 0 and on\n\
-         CPUs 0 and 1 with the best nice value, and counts with `perf stat`. Counts are the median of the 5 runs, of at most 7,\n\
-         in which others had least of these CPUs; in brackets the least and the most. They are per operation: a round trip\n\
-         (pipe), an exchange (tbench), a call (dbench), a message (chat), a write (groups, the shape of hackbench). `preempted`\n\
-         is the share of switches from tasks that could have gone on. Nothing is fitted to these counts. A count agrees within\n\
-         25 %; preemptions and migrations within a factor of two. Simulated costs are those of `zen4-2x96`.\n"
-    );
-    let (mut agree, mut all) = (0, 0);
+    let (mut tables, mut all, mut slower) = (String::new(), Vec::<Line>::new(), 1.0);
     for line in lines {
         let cells: Vec<&str> = line.split(',').collect();
         let real = |name: &str| -> f64 {
@@ -158,32 +278,75 @@ fn the_page_has_the_real_counts_beside_the_simulated_ones() {
             cells[place].parse().expect("a number")
         };
         let (row, cpus) = (cells[0], cells[1]);
-        let ours = simulated(row, cpus.parse().expect("a number"));
+        if cpus == "1" {
+            let fast = median(row, 1, 1.0)["rate"];
+            slower = fast * (1.0 - real("others")) / real("operations_per_s");
+        }
+        let ours = median(row, cpus.parse().expect("a number"), slower);
         let plural = if cpus == "1" { "" } else { "s" };
         let [others, most] = ["others", "others_most"].map(|name| 100.0 * real(name));
-        page += &format!(
-            "\n## {row}, {cpus} CPU{plural}\n\nOthers had {others:.0} % of the CPUs, {most:.0} % at most.\n\n| count | real | simulated | |\n|---|---|---|---|\n"
+        tables += &format!(
+            "\n## {row}, {cpus} CPU{plural}\n\nOthers had {others:.0} % of the CPUs, {most:.0} % at most. Times are {slower:.2} times those of the machine.\n\n\
+             | count | real | simulated before | simulated | |\n|---|---|---|---|---|\n"
         );
         for (name, _) in TOLERANCE {
             // The simulated ones are of models with segments alone, and the real ones of all.
             let modelled = name != "segments" || row.starts_with("chat");
-            let [value, least, most] =
-                ["", "_least", "_most"].map(|end| real(&format!("{name}{end}")));
-            if !modelled {
-                page += &format!("| {name} | {value:.4} ({least:.4} to {most:.4}) | | |\n");
-                continue;
-            }
-            let near = agrees(name, value, ours[name]);
-            all += 1;
-            agree += usize::from(near);
-            page += &format!(
-                "| {name} | {value:.4} ({least:.4} to {most:.4}) | {:.4} | {} |\n",
-                ours[name],
-                if near { "agrees" } else { "**off**" }
-            );
+            let line = Line {
+                row: row.to_owned(),
+                cpus: cpus.to_owned(),
+                name,
+                real: ["", "_least", "_most"].map(|end| real(&format!("{name}{end}"))),
+                ours: modelled.then(|| ours[name]),
+            };
+            tables += &line.text();
+            print!("{row}, {cpus}: {}", line.text());
+            all.extend(modelled.then_some(line));
         }
     }
-    page += &format!("\n{agree} of {all} counts agree.\n");
-    expect_file!["../../../docs/evidence/reality.md"].assert_eq(&page);
-    assert!(agree >= AGREE_LEAST, "{agree} of {all} agree, {AGREE_LEAST} did");
+    let off: Vec<&Line> = all.iter().filter(|line| line.is_off()).collect();
+    let unnamed: Vec<String> = off
+        .iter()
+        .filter(|line| !OFF.iter().any(|why| line.is_of(why)))
+        .map(|l| l.text())
+        .collect();
+    expect_file!["../../../docs/evidence/reality.md"].assert_eq(&page(about, &all, &tables));
+    assert!(unnamed.is_empty(), "off, and not named with a cause:\n{}", unnamed.concat());
+    for why in OFF {
+        assert!(off.iter().any(|line| line.is_of(why)), "{why:?} agrees: take it out");
+    }
+}
+
+fn page(about: &str, all: &[Line], tables: &str) -> String {
+    let before = all.iter().filter(|line| {
+        let ours = line.before().parse().unwrap_or(f64::NAN);
+        agrees(line.name, line.real[0], ours)
+    });
+    let (before, agree) = (before.count(), all.iter().filter(|line| !line.is_off()).count());
+    let mut page = format!(
+        "# A real kernel's counts beside the simulated `fair`\n\n\
+         {agree} of {} counts agree; {before} did before the simulated kernel was mended.\n\n\
+         COUNTED: {about}. SIMULATED, of chat and groups the median of seeds 1 to 5, which differ by up to a\n\
+         factor of two, else seed 1. Written by `cargo xtask reality`, which runs each benchmark on CPU 0 and on\n\
+         CPUs 0 and 1 with the best nice value, and counts with `perf stat`. Counts are the median of the 5 runs, of at most 7,\n\
+         in which others had least of these CPUs; in brackets the least and the most. They are per operation: a round trip\n\
+         (pipe), an exchange (tbench), a call (dbench), a message (chat), a write (groups, the shape of hackbench). `preempted`\n\
+         is the share of switches from tasks that could have gone on. Nothing is fitted to these counts. A count agrees within\n\
+         25 %; preemptions and migrations within a factor of two. Simulated machine: one or two cores of `zen4-2x96`, all of\n\
+         whose times are multiplied so that the rate on one CPU is the real one of the CPU time that others left. As in the real\n\
+         runs, others keep every CPU busy, and what tasks do from their birth on counts; before, the simulated CPUs had no others,\n\
+         times were the machine's, and counts began at the start of the benchmark's clock.\n\n\
+         The simulated ones alone, beside these: `cargo test -p coretwin-sim --test reality -- --nocapture`.\n\n\
+         ## What is off, and why\n\n",
+        all.len()
+    );
+    for (row, cpus, name, cause) in OFF {
+        let cpus = match *cpus {
+            "" => "1 and 2 CPUs",
+            "1" => "1 CPU",
+            _ => "2 CPUs",
+        };
+        page += &format!("* {row}, {cpus}, {name}: {cause}.\n");
+    }
+    page + tables
 }

@@ -278,7 +278,7 @@ fn set_mask(cpus: impl Iterator<Item = CpuId>) {
 
 pub(super) fn enter(class: Class) -> io::Result<()> {
     match class {
-        Class::Normal => Ok(()),
+        Class::Normal | Class::Idle => Ok(()),
         Class::Fifo(priority) => RealTime::Fifo.enter(priority),
         Class::RoundRobin(priority) => RealTime::RoundRobin.enter(priority),
     }

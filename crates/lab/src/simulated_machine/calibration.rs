@@ -73,6 +73,7 @@ impl Modelled {
                 seed: SEED,
                 fraction: None,
                 runs_max: Some(1),
+                others: None,
             };
             let value = |target: &&Target| {
                 if stop.raised() {

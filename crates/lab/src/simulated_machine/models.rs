@@ -211,6 +211,7 @@ fn outcome(machine: &Modelled, speeds: &CoreMatrix, job: &Job, arm: &PlanArm) ->
             seed: job.seed,
             fraction: None,
             runs_max: None,
+            others: None,
         };
         models::predict(workload, params, &setting).map_err(|error| error.to_string())
     });

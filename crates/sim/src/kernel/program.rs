@@ -229,6 +229,8 @@ pub struct Options {
     pub tasks_max: usize,
     /// Whether every invariant is checked after every event: slow, for tests.
     pub checked: bool,
+    /// The program of tasks of others, whose switches and migrations are not counted.
+    pub others: Option<u32>,
 }
 
 impl Options {
@@ -244,6 +246,7 @@ impl Options {
             events_max: 10_000_000_000,
             tasks_max: 200_000,
             checked: false,
+            others: None,
         }
     }
 }

@@ -5,9 +5,19 @@
 //! (Linux 2.4, `cleanup_rbuf`: the queue is empty and there was a small segment), and on loopback what
 //! waited is then sent from the reader's own call. So the way of all but the first message of a burst
 //! is the reader's work, and one segment takes as many messages as were written meanwhile.
+//!
+//! Linux of today differs in three points. The first segments are acknowledged at once
+//! (TCP_MAX_QUICKACKS). A segment takes 17 pieces of memory (MAX_SKB_FRAGS), and every writer has memory of
+//! its own, so that where many write to many a segment is full with 17 writes; a full one does not wait
+//! (Nagle's test is of the last one alone). And a reader acknowledges at its first read where more is
+//! unacknowledged than the longest segment so far (`tcp_cleanup_rbuf`; RFC 1122: every second segment);
+//! without a read nothing is, for the window has not moved.
 
 use super::{SocketSpec, TaskId};
 use std::collections::VecDeque;
+
+/// What a receiver takes for the longest segment before it has seen one (TCP_MSS_DEFAULT).
+const LONGEST_LEAST: u64 = 536;
 
 #[derive(Debug)]
 pub(crate) struct Socket {
@@ -16,8 +26,12 @@ pub(crate) struct Socket {
     pub(crate) held_bytes: u64,
     /// Bytes that wait for an acknowledgement to be sent.
     unsent_bytes: u64,
-    /// Whether a segment is not acknowledged.
-    unacknowledged: bool,
+    unsent_writes: u32,
+    /// Bytes of segments that are not acknowledged.
+    unacknowledged_bytes: u64,
+    longest_bytes: u64,
+    /// Segments that will still be acknowledged as they come.
+    quick: u32,
     /// Tasks that wait for bytes; and for room.
     pub(crate) readers: VecDeque<TaskId>,
     pub(crate) writers: VecDeque<TaskId>,
@@ -35,41 +49,83 @@ pub(crate) struct Moved {
 impl Socket {
     pub(crate) fn new(spec: SocketSpec) -> Self {
         let (readers, writers) = (VecDeque::new(), VecDeque::new());
-        Self { spec, held_bytes: 0, unsent_bytes: 0, unacknowledged: false, readers, writers }
+        Self {
+            spec,
+            held_bytes: 0,
+            unsent_bytes: 0,
+            unsent_writes: 0,
+            unacknowledged_bytes: 0,
+            longest_bytes: LONGEST_LEAST,
+            quick: spec.quick_segments,
+            readers,
+            writers,
+        }
     }
 
     fn free_bytes(&self) -> u64 {
         self.spec.buffer_bytes - self.held_bytes - self.unsent_bytes
     }
 
+    /// A segment comes to the reader. Returns the halves of ways: its own, and the acknowledgement's if it
+    /// goes out at once.
+    fn arrives(&mut self, bytes: u64) -> u64 {
+        self.held_bytes += bytes;
+        if self.spec.segment_ns == 0 || bytes == 0 {
+            return 0;
+        }
+        self.longest_bytes = self.longest_bytes.max(bytes);
+        self.unacknowledged_bytes += bytes;
+        if self.quick == 0 {
+            return 1;
+        }
+        self.quick -= 1;
+        self.unacknowledged_bytes = 0;
+        2
+    }
+
+    /// Sends what waited.
+    fn send_on(&mut self) -> u64 {
+        self.unsent_writes = 0;
+        let bytes = std::mem::take(&mut self.unsent_bytes);
+        self.arrives(bytes)
+    }
+
     /// Puts in as many of these bytes as there is room for; a reader that waits may go on.
     pub(crate) fn put(&mut self, bytes: u64) -> Moved {
         let bytes = bytes.min(self.free_bytes());
-        if self.unacknowledged {
+        let half_ways = if self.unacknowledged_bytes > 0 {
+            // A segment that is full goes, and this write begins the next.
+            let full =
+                self.spec.segment_writes > 0 && self.unsent_writes >= self.spec.segment_writes;
+            let half_ways = if full { self.send_on() } else { 0 };
             self.unsent_bytes += bytes;
-            return Moved { bytes, wakes: None, half_ways: 0 };
-        }
-        self.held_bytes += bytes;
-        self.unacknowledged = bytes > 0 && self.spec.segment_ns > 0;
+            self.unsent_writes += 1;
+            if half_ways == 0 {
+                return Moved { bytes, wakes: None, half_ways };
+            }
+            half_ways
+        } else {
+            self.arrives(bytes)
+        };
         let wakes = if bytes > 0 { self.readers.pop_front() } else { None };
-        Moved { bytes, wakes, half_ways: u64::from(self.unacknowledged) }
+        Moved { bytes, wakes, half_ways }
     }
 
-    /// Takes out as many of these bytes as there are. A writer that waits may go on once a third of
-    /// the buffer is free, so that it is not woken for every few bytes (as Linux, `sk_stream_wspace`).
+    /// Takes out as many of these bytes as there are. A writer that waits may go on once enough of the
+    /// buffer is free, so that it is not woken for every few bytes.
     pub(crate) fn take(&mut self, bytes: u64) -> Moved {
         let (mut taken, mut half_ways) = (0, 0);
         loop {
             let now = (bytes - taken).min(self.held_bytes);
             self.held_bytes -= now;
             taken += now;
-            if self.held_bytes > 0 || !self.unacknowledged {
+            let waits = self.held_bytes > 0 && self.unacknowledged_bytes <= self.longest_bytes;
+            if waits || self.unacknowledged_bytes == 0 || taken == 0 {
                 break;
             }
-            // All is read: the acknowledgement goes out, and what waited for it comes in.
-            self.held_bytes = std::mem::take(&mut self.unsent_bytes);
-            self.unacknowledged = self.held_bytes > 0;
-            half_ways += 1 + u64::from(self.unacknowledged);
+            // The acknowledgement goes out, and what waited for it comes in.
+            self.unacknowledged_bytes = 0;
+            half_ways += 1 + self.send_on();
         }
         let room = taken > 0 && self.has_room();
         let wakes = if room { self.writers.pop_front() } else { None };
@@ -77,7 +133,8 @@ impl Socket {
     }
 
     fn has_room(&self) -> bool {
-        self.free_bytes() * 3 >= self.spec.buffer_bytes
+        let [part, of] = self.spec.room;
+        self.free_bytes() * of >= self.spec.buffer_bytes * part
     }
 
     pub(crate) fn next_reader(&mut self) -> Option<TaskId> {
@@ -125,5 +182,32 @@ mod tests {
         assert_eq!(socket.take(100), moved(100, None, 2), "the rest comes within one call");
         assert_eq!((socket.take(1000), socket.held_bytes), (moved(750, None, 1), 0));
         assert_eq!(socket.put(100), moved(100, None, 1), "all is acknowledged: at once again");
+    }
+
+    #[test]
+    fn first_segments_are_acknowledged_at_once() {
+        let spec = SocketSpec { segment_ns: 1, quick_segments: 2, ..SocketSpec::of(900) };
+        let mut socket = Socket::new(spec);
+        let ways: Vec<u64> = (0..4).map(|_| socket.put(100).half_ways).collect();
+        assert_eq!(ways, [2, 2, 1, 0]);
+        assert_eq!(socket.held_bytes, 300, "the fourth waits for the third");
+    }
+
+    #[test]
+    fn a_full_segment_does_not_wait_and_the_first_read_acknowledges_several() {
+        let spec = SocketSpec { segment_ns: 1, segment_writes: 3, ..SocketSpec::of(9000) };
+        let mut socket = Socket::new(spec);
+        let ways: Vec<u64> = (0..8).map(|_| socket.put(100).half_ways).collect();
+        // One goes; three fill a segment, which the fifth sends; three more, which the eighth sends.
+        assert_eq!(ways, [1, 0, 0, 0, 1, 0, 0, 1]);
+        assert_eq!(socket.held_bytes, 700);
+        // 700 bytes are more than 536: acknowledged, and the eighth message comes.
+        assert_eq!(socket.take(100), moved(100, None, 2));
+        assert_eq!((socket.held_bytes, socket.take(100).half_ways), (700, 0));
+        socket.put(100);
+        assert_eq!(socket.take(600), moved(600, None, 2), "all is read: the ninth comes");
+        socket.readers.push_back(TaskId(1));
+        assert_eq!(socket.take(100), moved(100, None, 1));
+        assert_eq!(socket.put(100), moved(100, Some(TaskId(1)), 1));
     }
 }

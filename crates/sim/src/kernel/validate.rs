@@ -134,7 +134,7 @@ fn check_start(machine: &Machine, work: &Work, start: &Start) -> Checked {
         .and_then(|()| check_mask(machine, start.mask.as_ref()))
         .and_then(|()| start.on.map_or(Ok(()), |cpu| check_cpu(machine, cpu)))
         .and_then(|()| match start.class {
-            Class::Normal | Class::RoundRobin(1..=99) | Class::Fifo(1..=99) => Ok(()),
+            Class::Normal | Class::Idle | Class::RoundRobin(1..=99) | Class::Fifo(1..=99) => Ok(()),
             _ => Err("a real-time priority is 1 to 99".to_owned()),
         });
     checked.map_err(|problem| format!("tasks of {}: {problem}", program.name))

@@ -75,6 +75,8 @@ pub enum Class {
     /// SCHED_OTHER.
     #[default]
     Normal,
+    /// SCHED_IDLE, or what else has next to no share: runs where nobody else would.
+    Idle,
     /// SCHED_RR, with a priority of 1 to 99.
     RoundRobin(u8),
     /// SCHED_FIFO, with a priority of 1 to 99.

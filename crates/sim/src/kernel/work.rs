@@ -1,7 +1,7 @@
 //! What a run has to do: programs, the tasks that start, the objects they share, and what happens to
 //! the machine meanwhile.
 
-use super::{Class, CpuId, CpuSet, Program};
+use super::{Amount, Class, CpuId, CpuSet, ProfileId, Program, Step};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Work {
@@ -17,6 +17,19 @@ pub struct Work {
     /// Files, by number: their length in bytes, all on disk at first.
     pub files: Vec<u64>,
     pub script: Vec<Scripted>,
+}
+
+impl Work {
+    /// Adds so many tasks of others that never sleep and have next to no share. Returns their program.
+    pub fn run_beside(&mut self, profile: ProfileId, count: u32) -> u32 {
+        let ns = Amount::Fixed(1_000_000);
+        let steps = vec![Step::ComputeFor { profile, ns }, Step::Forever { from: 0 }];
+        let program = self.programs.len() as u32;
+        self.programs.push(Program { name: "others".to_owned(), steps });
+        self.starts
+            .insert(0, Start { count, server: true, class: Class::Idle, ..Start::of(program) });
+        program
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -54,18 +67,32 @@ impl Start {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SocketSpec {
     pub buffer_bytes: u64,
+    /// The part of it, as a fraction, that must be free for a writer to be woken: a third for TCP
+    /// (`sk_stream_wspace`), three quarters for a local socket (`unix_writable`).
+    pub room: [u64; 2],
     /// Whether the sender says that it is about to wait when it wakes the reader; pipes do.
     pub sync: bool,
     /// Time alone of a segment's way and its acknowledgement, for a connection whose small writes
     /// wait until what was sent before is acknowledged, all of them for one segment (Nagle). 0: every
     /// write is at the reader at once, and its way is no cost of its own.
     pub segment_ns: u64,
+    /// Segments at first that are acknowledged as they come, whether they are read or not.
+    pub quick_segments: u32,
+    /// Writes that fill a segment; 0: any number.
+    pub segment_writes: u32,
 }
 
 impl SocketSpec {
     /// A buffer that every write is in at once, as a pipe's.
     pub fn of(buffer_bytes: u64) -> Self {
-        Self { buffer_bytes, sync: false, segment_ns: 0 }
+        Self {
+            buffer_bytes,
+            room: [1, 3],
+            sync: false,
+            segment_ns: 0,
+            quick_segments: 0,
+            segment_writes: 0,
+        }
     }
 }
 

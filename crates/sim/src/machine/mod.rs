@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 /// Counted up with every change of the simulated kernel or of a model that changes results: a fit of
 /// another version is refused.
-pub const MODEL_VERSION: u32 = 3;
+pub const MODEL_VERSION: u32 = 4;
 
 /// What a workload's own work takes on a machine, as its preset or a fit gives it: mostly times alone on
 /// a core.
@@ -43,6 +43,16 @@ pub const PARAMETERS: &[Parameter] = &[
         name: "chat_messages_held",
         unit: "messages",
         about: "chat: messages that a connection holds before the sender waits",
+    },
+    Parameter {
+        name: "chat_segment_writes",
+        unit: "messages",
+        about: "chat: messages of several senders that fill a segment; any number if it is missing",
+    },
+    Parameter {
+        name: "chat_quick_segments",
+        unit: "segments",
+        about: "chat: segments of a new connection that are acknowledged at once; none if it is missing",
     },
     time("tbench_exchange", "tbench: a request and its reply, beyond system calls and copying"),
     time("tbench_kib", "tbench: copying 1 KiB from one process to the other"),

@@ -16,6 +16,7 @@ pub(super) static FAMILY: Family = Family {
         "a message is a send and a receive of 100 bytes; the server's receiver of a user counts it on the user's semaphore, and the user's server sender then sends to the 19 others in their order",
         "sockets hold a bounded number of bytes: who writes faster than the other reads must wait",
         "no socket options, so Nagle's algorithm: what is written while a segment is not read waits, and comes as one segment, sent in the reader's time when it has read all",
+        "on a machine of today: the first segments of a connection are acknowledged at once, and one is full with 17 messages of several senders",
         "messages/s are the client's sent and received ones over the time from the start to the last task's end",
     ],
     drops: &[
@@ -86,11 +87,18 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
     let tasks = 4 * rooms * users;
     let from_ns = rows::WAIT_NS + tasks * SETTLE_NS;
     let segment_ns = values.work("chat_segment")?;
-    let socket = SocketSpec { segment_ns, ..SocketSpec::of(held * bytes) };
+    let today = |name: &str| values.machine.work.get(name).map_or(0, |number| *number as u32);
+    let up = SocketSpec {
+        segment_ns,
+        quick_segments: today("chat_quick_segments"),
+        ..SocketSpec::of(held * bytes)
+    };
+    // One task writes up, and every other user's down.
+    let down = SocketSpec { segment_writes: today("chat_segment_writes"), ..up };
     let work = Work {
         programs,
         starts: starts(rooms, users, from_ns),
-        sockets: vec![socket; (2 * rooms * users) as usize],
+        sockets: [up, down].repeat((rooms * users) as usize),
         semaphores: vec![0; (2 + rooms * users) as usize],
         ..Work::default()
     };

@@ -48,6 +48,10 @@ pub struct Setting<'all> {
     /// The most runs whose mean the value is, each with a seed of its own; `None`: as many as the row's
     /// mean needs.
     pub runs_max: Option<u32>,
+    /// Tasks of others, with next to no share, that take what CPU time the benchmark leaves, whose events
+    /// then count from the birth of its first task on; `None`: it is alone, and they count from where its
+    /// clock starts.
+    pub others: Option<u32>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -93,14 +97,16 @@ pub fn predict(workload: &str, params: &Params, setting: &Setting<'_>) -> Result
     }
     let sizes = Sizes { workload, params, fraction };
     let values = Values { machine: setting.machine, fit: setting.fit, workload, profile };
-    let load = (row.build)(row, &sizes, &values)?;
+    let mut load = (row.build)(row, &sizes, &values)?;
+    let others = setting.others.map(|count| load.work.run_beside(profile, count));
     scale_memory(&mut machine, family, load.fraction);
     let runs = row.runs.map(|runs| runs.min(setting.runs_max.unwrap_or(runs)));
     averaged(runs, setting.seed, |seed| {
         let options = Options {
             seed,
             until_ns: load.until_ns,
-            warmup_ns: load.from_ns,
+            warmup_ns: if others.is_some() { 0 } else { load.from_ns },
+            others,
             events_max: EVENTS_MAX,
             ..Options::new(setting.policy)
         };

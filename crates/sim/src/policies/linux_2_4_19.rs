@@ -68,7 +68,7 @@ impl Linux2419 {
         }
         let priority = match facts.class {
             Class::RoundRobin(priority) | Class::Fifo(priority) => i64::from(priority),
-            Class::Normal => {
+            Class::Normal | Class::Idle => {
                 let same_memory = memory == Some(facts.address_space);
                 let counter = self.counters[task.index()];
                 return decide::goodness(

@@ -10,6 +10,7 @@ pub(super) fn rank(class: Class) -> u8 {
     match class {
         Class::Fifo(priority) | Class::RoundRobin(priority) => 99_u8.saturating_sub(priority),
         Class::Normal => NORMAL,
+        Class::Idle => NORMAL + 1,
     }
 }
 

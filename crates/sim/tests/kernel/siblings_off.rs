@@ -115,7 +115,7 @@ fn traces_are_the_same_in_every_build() {
     }
     expect_test::expect![[r#"
         core-queue       04ad819402c9fb21     2462
-        fair             ce8cc366cf8d922e     2389
+        fair             eeab4f0160535d45     3026
         linux-2.4.19     d4010aeaf76731c8     3824
         linux-2.5.32     3d9cef16ea57d7a2     2834
         linux-2.5.32-a9  8799c86df5ae6549     3257

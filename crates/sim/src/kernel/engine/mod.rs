@@ -144,7 +144,7 @@ impl<'run> Engine<'run> {
             next_script: 0,
             alive: Alive::default(),
             trace: Trace::new(options.decisions_max, options.spans_max),
-            results: Results::new(work),
+            results: Results::new(work, options.others),
             events_done: 0,
             instant_events: 0,
             machine,

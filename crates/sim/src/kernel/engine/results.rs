@@ -9,15 +9,16 @@ use crate::kernel::{
 #[derive(Debug, Default)]
 pub(super) struct Results {
     pub(super) from_ns: u64,
+    others: Option<u32>,
     /// What of the outcome is counted as it happens; its tasks are those that ended.
     pub(super) so_far: Outcome,
 }
 
 impl Results {
-    pub(super) fn new(work: &Work) -> Self {
+    pub(super) fn new(work: &Work, others: Option<u32>) -> Self {
         let program = |name: &str| ProgramOutcome { name: name.to_owned(), ..Default::default() };
         let programs = work.programs.iter().map(|own| program(&own.name)).collect();
-        Self { from_ns: 0, so_far: Outcome { programs, ..Outcome::default() } }
+        Self { from_ns: 0, others, so_far: Outcome { programs, ..Outcome::default() } }
     }
 
     pub(super) fn born(&mut self, program: u32) {
@@ -32,6 +33,9 @@ impl Results {
         latency_ns: Option<u64>,
         waited_ns: u64,
     ) {
+        if self.others == Some(program) {
+            return;
+        }
         self.so_far.switches += 1;
         if let Some(distance) = moved {
             self.so_far.migrations[distance as usize] += 1;
@@ -41,6 +45,11 @@ impl Results {
             self.so_far.programs[program as usize].wake_latency.add(latency_ns);
         }
         self.so_far.wait_longest_ns = self.so_far.wait_longest_ns.max(waited_ns);
+    }
+
+    #[inline]
+    pub(super) fn pre_empted(&mut self, program: u32) {
+        self.so_far.pre_emptions += u64::from(self.others != Some(program));
     }
 
     pub(super) fn operation(&mut self, kind: u32, took_ns: u64) {
@@ -86,7 +95,7 @@ impl Engine<'_> {
         }
         self.cores.fill(CoreTime::default());
         self.waste.forget(now_ns);
-        self.results = Results::new(self.work);
+        self.results = Results::new(self.work, self.options.others);
         for (task, facts) in self.tasks.iter_mut().zip(&self.view.tasks) {
             task.time = CpuTime::default();
             if facts.state != TaskState::Gone {

@@ -184,7 +184,9 @@ impl Engine<'_> {
         facts.ran_before_ns += now_ns - facts.started_ns;
         facts.stopped_ns = now_ns;
         facts.state = state;
-        self.results.so_far.pre_emptions += u64::from(state == TaskState::Runnable);
+        if state == TaskState::Runnable {
+            self.results.pre_empted(span.program);
+        }
         if state == TaskState::Runnable && facts.mask == 0 {
             self.waste.wait(now_ns, 1);
         }

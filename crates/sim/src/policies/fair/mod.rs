@@ -2,8 +2,12 @@
 //! look for idle cores, balancing that knows siblings.
 //!
 //! * A queue runs, of the tasks that have had no more than their share, the one whose deadline is
-//!   first. A task that runs is left alone until its slice is over (RUN_TO_PARITY), and takes what it
-//!   is behind with it when it sleeps or moves (PLACE_LAG).
+//!   first. A task takes what it is behind with it when it sleeps or moves (PLACE_LAG).
+//! * A task that wakes preempts if the queue would pick it now. A task that runs is left alone until its
+//!   slice is over (RUN_TO_PARITY), but only while it is eligible: once it has had more than its share,
+//!   the next that wakes may have the CPU at once.
+//! * A task that sleeps while it is ahead of its share stays in its queue until it is eligible
+//!   (DELAY_DEQUEUE), so that it pays back what it had too much; if it wakes before, it stays where it is.
 //! * A wake-up takes the last CPU if that is idle, *whatever its sibling does*; then an idle core that
 //!   shares the cache; then an idle sibling; then any idle CPU.
 //! * A new task and one at exec go to an idle core, an idle CPU, or the shortest queue.
@@ -12,12 +16,13 @@
 //!   A CPU with waiting tasks wakes an idle one at its tick to do the same.
 //! * A core that runs several tasks gives one to an idle core (`group_smt_balance`), by the stopper.
 //!
-//! Left out: groups and bandwidth, load averages (queues are compared by length), delayed dequeue, the
-//! limit of the scan for idle CPUs (SIS_UTIL), asymmetric capacities, NUMA. `smt=off` leaves out what
+//! Left out: groups and bandwidth, load averages (queues are compared by length), next buddies, the limit of
+//! the scan for idle CPUs (SIS_UTIL), asymmetric capacities, NUMA. `smt=off` leaves out what
 //! it knows of siblings.
 //!
-//! Source: kernel/sched/fair.c of Linux 6.12, as read for the reference of this project.
+//! Source: kernel/sched/fair.c of Linux 6.12 and 6.18, as read for the reference of this project.
 
+mod entities;
 mod queue;
 
 use self::queue::{Entity, Place, Queue};
@@ -71,10 +76,13 @@ pub(super) struct Fair {
 #[derive(Debug, Clone, Copy)]
 struct Own {
     entity: Entity,
+    class: Class,
     cpu: CpuId,
     place: Option<Place>,
-    /// Whether it counts in the average of its queue: it waits or runs there.
+    /// Whether it counts in the average of its queue: it waits or runs there, or its leaving is delayed.
     counts: bool,
+    /// Whether it sleeps and has not left its queue.
+    delayed: bool,
 }
 
 impl Fair {
@@ -102,90 +110,8 @@ impl Fair {
         &self.queues[cpu.0 as usize]
     }
 
-    fn count(&mut self, view: &View, task: TaskId) {
-        let ran_ns = view.ran_ns(task);
-        let own = &mut self.tasks[task.index()];
-        let ran = own.entity.scaled(ran_ns.saturating_sub(own.entity.counted_ns));
-        own.entity.counted_ns = ran_ns;
-        if own.counts {
-            self.queues[own.cpu.0 as usize].advance(&own.entity, ran);
-        }
-        own.entity.virtual_ns = own.entity.virtual_ns.saturating_add(ran);
-        if own.entity.virtual_ns >= own.entity.deadline_ns {
-            own.entity.deadline_ns = own.entity.virtual_ns + own.entity.scaled(self.slice_ns);
-        }
-    }
-
-    /// A task comes to a queue, with the lag it has.
-    fn join(&mut self, task: TaskId, cpu: CpuId) {
-        let own = &mut self.tasks[task.index()];
-        own.cpu = cpu;
-        own.counts = true;
-        let queue = &mut self.queues[cpu.0 as usize];
-        queue.place(&mut own.entity);
-        own.entity.deadline_ns = own.entity.virtual_ns + own.entity.scaled(self.slice_ns);
-        queue.count(&own.entity, true);
-    }
-
-    /// A task leaves its queue, and keeps its lag; at most two slices of it, either way.
-    fn leave(&mut self, task: TaskId) {
-        let most = self.slice_ns;
-        let own = &mut self.tasks[task.index()];
-        if std::mem::take(&mut own.counts) {
-            let queue = &mut self.queues[own.cpu.0 as usize];
-            let most = own.entity.scaled(2 * most);
-            own.entity.lag_ns = (queue.average() - own.entity.virtual_ns).clamp(-most, most);
-            queue.count(&own.entity, false);
-        }
-    }
-
-    fn wait(&mut self, view: &View, task: TaskId) {
-        self.arrivals += 1;
-        let own = &mut self.tasks[task.index()];
-        let place = (rank(view.task(task).class), own.entity.deadline_ns, self.arrivals, task);
-        own.place = Some(place);
-        self.queues[own.cpu.0 as usize].waiting.insert(place);
-        self.crowded.insert(own.cpu);
-    }
-
-    fn unwait(&mut self, task: TaskId) {
-        let own = &mut self.tasks[task.index()];
-        if let Some(place) = own.place.take() {
-            let queue = &mut self.queues[own.cpu.0 as usize];
-            queue.waiting.remove(&place);
-            self.crowded.set(own.cpu, !queue.waiting.is_empty());
-        }
-    }
-
-    fn move_to(&mut self, view: &View, task: TaskId, cpu: CpuId) {
-        self.unwait(task);
-        self.leave(task);
-        self.join(task, cpu);
-        self.wait(view, task);
-    }
-
     fn length(&self, view: &View, cpu: CpuId) -> usize {
         self.queue(cpu).waiting.len() + usize::from(view.current(cpu).is_some())
-    }
-
-    /// The task whose turn it is of those that wait on a CPU.
-    fn earliest(&self, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
-        let queue = self.queue(cpu);
-        let average = queue.average();
-        let mut first = None;
-        // The kernel goes down a tree that knows the least virtual time below each branch.
-        answer.steps(queue.waiting.len().checked_ilog2().map_or(0, |log| u64::from(log) + 1));
-        for (rank, task) in queue.tasks() {
-            let first = *first.get_or_insert((rank, task));
-            let eligible = self.tasks[task.index()].entity.virtual_ns <= average;
-            if first.0 != rank {
-                break;
-            }
-            if eligible || rank < NORMAL {
-                return Some(task);
-            }
-        }
-        first.map(|(_, task)| task)
     }
 
     /// Where a new task goes, or one that loses nothing by moving: near the CPU it is on where there is
@@ -364,44 +290,60 @@ impl Policy for Fair {
     fn fork(&mut self, view: &View, task: TaskId, _: &mut Answer) {
         let facts = view.task(task);
         let entity = Entity { weight: weight(facts.nice), ..Entity::default() };
-        let own = Own { entity, cpu: facts.last_cpu, place: None, counts: false };
+        let own = Own {
+            entity,
+            class: facts.class,
+            cpu: facts.last_cpu,
+            place: None,
+            counts: false,
+            delayed: false,
+        };
         keep(&mut self.tasks, view, task, own);
     }
 
     fn select_cpu(&mut self, view: &View, task: TaskId, wake: &Wake, answer: &mut Answer) -> CpuId {
         let (cpu, reason) = match wake.kind {
             WakeKind::New => self.idlest(view, task),
+            _ if self.tasks[task.index()].delayed => {
+                (self.tasks[task.index()].cpu, Reason::new("it has not left its queue"))
+            }
             WakeKind::Woken | WakeKind::Moved => self.near_idle(view, task, wake),
         };
         answer.place(task, cpu, reason);
         cpu
     }
 
-    fn enqueue(&mut self, view: &View, task: TaskId, cpu: CpuId, _: &Wake, answer: &mut Answer) {
+    fn enqueue(&mut self, view: &View, task: TaskId, cpu: CpuId, wake: &Wake, answer: &mut Answer) {
         let current = view.current(cpu);
-        if let Some(current) = current {
-            self.count(view, current);
+        // The kernel brings the running task up to date only after it has looked at one that never left.
+        let stayed = self.tasks[task.index()].delayed;
+        if stayed {
+            self.wake_delayed(task);
         }
-        self.join(task, cpu);
+        let over = current.is_some_and(|current| self.count(view, current));
+        if !stayed {
+            self.join(task, cpu);
+        }
+        if wake.kind == WakeKind::New {
+            // New ones are let in with half a slice (PLACE_DEADLINE_INITIAL).
+            let entity = &mut self.tasks[task.index()].entity;
+            entity.deadline_ns = entity.virtual_ns + entity.scaled(self.slice_ns / 2);
+        }
         self.wait(view, task);
         let Some(current) = current else {
             return answer.resched_idle(cpu, task);
         };
-        let (own, other) = (&self.tasks[task.index()].entity, &self.tasks[current.index()].entity);
-        let (own_rank, other_rank) = (rank(view.task(task).class), rank(view.task(current).class));
-        let ran_ns = view.now_ns.saturating_sub(view.task(current).started_ns);
-        let turn = own_rank == other_rank
-            && ran_ns >= self.slice_ns
-            && own.virtual_ns <= self.queue(cpu).average()
-            && own.deadline_ns < other.deadline_ns;
-        if own_rank < other_rank || turn {
+        let [own, other] = [task, current].map(|task| rank(view.task(task).class));
+        let turn =
+            own == other && own >= NORMAL && (over || self.comes_first(cpu, current, task, answer));
+        if own < other || turn {
             answer.resched(cpu, Some(task), "its turn comes before that of the running task");
         }
     }
 
     fn pick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
         let mut reason = Reason::new("eligible, and the earliest deadline");
-        let mut picked = self.earliest(cpu, answer);
+        let mut picked = self.earliest_awake(cpu, answer);
         if picked.is_none() {
             picked = self.fetch(view, cpu, 1, answer);
             reason = Reason::new("nothing waits here: taken from another queue");
@@ -410,7 +352,11 @@ impl Policy for Fair {
             }
         }
         match picked {
-            Some(task) => self.unwait(task),
+            Some(task) => {
+                self.unwait(task);
+                let entity = &mut self.tasks[task.index()].entity;
+                entity.protected_ns = entity.deadline_ns;
+            }
             None => reason = Reason::new("nothing waits that it may run"),
         }
         answer.pick(cpu, picked, reason);
@@ -420,7 +366,13 @@ impl Policy for Fair {
     fn stopping(&mut self, view: &View, cpu: CpuId, task: TaskId, stop: Stop, answer: &mut Answer) {
         self.count(view, task);
         if !stop.can_go_on() {
-            return self.leave(task);
+            let own = &self.tasks[task.index()];
+            let is_ahead = own.entity.virtual_ns > self.queue(own.cpu).average();
+            let normal = view.task(task).class == Class::Normal;
+            return match stop == Stop::Blocked && is_ahead && normal {
+                true => self.delay(task),
+                false => self.leave(task),
+            };
         }
         let idle = view.idle_core_for(task);
         let relieved = stop == Stop::Stopper && view.running_on_core(cpu) > 1;
@@ -443,9 +395,7 @@ impl Policy for Fair {
 
     fn tick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         let Some(task) = view.current(cpu) else { return };
-        let before = self.tasks[task.index()].entity.deadline_ns;
-        self.count(view, task);
-        let spent = self.tasks[task.index()].entity.deadline_ns != before;
+        let spent = self.count(view, task);
         let fifo = matches!(view.task(task).class, Class::Fifo(_));
         if !self.queue(cpu).waiting.is_empty() {
             if spent && !fifo {
@@ -473,6 +423,10 @@ impl Policy for Fair {
 
     fn changed(&mut self, view: &View, task: TaskId, change: Change, answer: &mut Answer) {
         let facts = view.task(task);
+        if self.tasks[task.index()].delayed {
+            self.unwait(task);
+            self.leave(task);
+        }
         let waits = self.tasks[task.index()].place.is_some();
         if change == Change::Mask {
             if waits && !view.allowed(task, self.tasks[task.index()].cpu) {
@@ -491,6 +445,7 @@ impl Policy for Fair {
         let counts = self.tasks[task.index()].counts;
         self.leave(task);
         self.tasks[task.index()].entity.weight = weight(facts.nice);
+        self.tasks[task.index()].class = facts.class;
         if counts {
             let cpu = self.tasks[task.index()].cpu;
             self.join(task, cpu);
@@ -509,8 +464,10 @@ impl Policy for Fair {
     }
 
     fn offline(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
-        let waiting: Vec<TaskId> = self.queue(cpu).tasks().map(|(_, task)| task).collect();
-        for task in waiting {
+        let queue = self.queue(cpu);
+        let delayed = queue.delayed.iter().map(|(.., task)| *task);
+        let all: Vec<TaskId> = queue.tasks().map(|(_, task)| task).chain(delayed).collect();
+        for task in all {
             self.changed(view, task, Change::Mask, answer);
         }
     }

@@ -13,6 +13,8 @@ pub(super) struct Entity {
     pub(super) virtual_ns: i64,
     /// Virtual deadline of its slice.
     pub(super) deadline_ns: i64,
+    /// Virtual time up to which a task that runs and is eligible keeps its CPU.
+    pub(super) protected_ns: i64,
     pub(super) weight: u64,
     pub(super) counted_ns: u64,
     /// Lag when it left its queue.
@@ -31,7 +33,9 @@ impl Entity {
 pub(super) struct Queue {
     /// Tasks that wait, best first.
     pub(super) waiting: BTreeSet<Place>,
-    /// Sum of weights of all that wait or run.
+    /// Tasks that sleep and leave only when they are eligible (DELAY_DEQUEUE), best first.
+    pub(super) delayed: BTreeSet<Place>,
+    /// Sum of weights of all that wait or run, or whose leaving is delayed.
     weights: i128,
     /// Sum of weight times virtual time of the same.
     moments: i128,

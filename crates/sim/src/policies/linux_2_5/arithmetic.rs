@@ -73,7 +73,9 @@ impl Life {
             Class::RoundRobin(priority) | Class::Fifo(priority) => {
                 decide::REAL_TIME_PRIORITIES - 1 - i64::from(priority)
             }
-            Class::Normal => decide::priority(i64::from(facts.nice), self.sleep_average),
+            Class::Normal | Class::Idle => {
+                decide::priority(i64::from(facts.nice), self.sleep_average)
+            }
         };
         priority.clamp(0, decide::IDLE_PRIORITY - 1) as u8
     }

@@ -101,7 +101,7 @@ impl Linux25 {
         let priority = life.effective_priority(facts);
         let interactive = Life { priority, ..*life }.interactive(facts);
         let queue_index = self.queue_of(cpu);
-        let real_time = !matches!(facts.class, Class::Normal);
+        let real_time = !matches!(facts.class, Class::Normal | Class::Idle);
         let queue = &mut self.queues[queue_index];
         let starving = queue.expired_since.is_some_and(|since| {
             decide::is_starved(view.ticks().saturating_sub(since), queue.len() as u64)
@@ -169,7 +169,7 @@ impl Policy for Linux25 {
         // A parent of one tick gives it to its child; its own slice is over.
         if let Some(parent) = facts.parent.filter(|parent| self.lives[parent.index()].slice == 0) {
             match (view.task(parent).state, view.task(parent).class) {
-                (TaskState::Running(cpu), Class::Normal | Class::RoundRobin(_)) => {
+                (TaskState::Running(cpu), Class::Normal | Class::Idle | Class::RoundRobin(_)) => {
                     self.expire(view, cpu, parent, answer);
                 }
                 _ => self.lives[parent.index()].slice = 1,
@@ -234,7 +234,7 @@ impl Policy for Linux25 {
                 let queue = self.queue_of(self.lives[task.index()].home);
                 let queue = &mut self.queues[queue];
                 let array = match view.task(task).class {
-                    Class::Normal => {
+                    Class::Normal | Class::Idle => {
                         queue.expired_since.get_or_insert(view.ticks());
                         queue.expired()
                     }
