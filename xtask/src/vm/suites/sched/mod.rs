@@ -121,7 +121,7 @@ fn guest(guest: &mut Guest) -> Result<()> {
             rough::run(guest, &rough::CORE_QUEUE)
         }
         "reloads" => rough::run_reloads(guest, rough::CORE_QUEUE.policy),
-        HOTPLUG => rough::run_hotplug(guest),
+        HOTPLUG => rough::run_hotplug(guest, &[rough::CORE_QUEUE.policy, article::POLICY_2_5_32]),
         WITHOUT => without::run(guest),
         other => {
             if let Some((.., rough)) = article::ROUGH.iter().find(|(boot, ..)| *boot == other) {

@@ -1,7 +1,6 @@
 //! What a machine does to a scheduler: CPUs that come and go, SMT, storms of tasks, masks and nice
 //! values, a loader that is killed, a scheduler that is stuck.
 
-use super::article::POLICY_2_5_32;
 use super::behaviours::{counter, scenario_under};
 use super::load::soon;
 use super::load::{self, Load};
@@ -267,9 +266,9 @@ pub(super) fn run(guest: &mut Guest, rough: &'static Rough) -> Result<()> {
 }
 
 /// Cores of one CPU go and come, each with whatever waits for it.
-pub(super) fn run_hotplug(guest: &mut Guest) -> Result<()> {
+pub(super) fn run_hotplug(guest: &mut Guest, policies: &[&'static str]) -> Result<()> {
     let cpus = guest.topology.cpus();
-    for policy in [CORE_QUEUE.policy, POLICY_2_5_32] {
+    for policy in policies.iter().copied() {
         let name = format!("{policy}: cores go and come while busy, and nobody waits for long");
         guest.check_told(&name, || {
             go_and_come(policy, cpus)?;
