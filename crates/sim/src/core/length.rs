@@ -91,6 +91,7 @@ pub fn alone(
     let options = Options {
         warmup_uops: 1_000_000,
         measure_uops: profile.round_uops(preset).max(1_000_000),
+        warm: true,
         ..Options::default()
     };
     let outcome = simulate(preset, vec![profile.input(preset, 1, 0)], &options)?;
@@ -109,6 +110,7 @@ pub fn fitted(length: Length, options: &Options, speeds: impl Iterator<Item = f6
         warmup_uops: uops(length.warmup_cycles, length.warmup_uops),
         measure_uops,
         settle_uops: if length.settles { SETTLE * measure_uops } else { 0 },
+        warm: length.settles,
         ..*options
     }
 }

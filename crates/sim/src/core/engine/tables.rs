@@ -4,6 +4,7 @@ use super::pool::{Row, name};
 use super::thread::Slot;
 use super::{NEVER, Preset};
 use crate::core::Class;
+use crate::core::preset::WritePolicy;
 
 pub(super) const MAX_PORTS: usize = 16;
 
@@ -32,6 +33,9 @@ pub(super) struct Tables {
     /// What a micro-operation of each class is when it enters the window.
     pub(super) slots: [Slot; Class::COUNT],
     pub(super) scheduler: [u8; Class::COUNT],
+    /// Whether a retired store's line is asked for before the older stores are written. A write-through
+    /// cache takes stores that miss without their lines.
+    pub(super) asks_ahead: bool,
     /// Whether rename says which port a micro-operation goes to. Then every port is a group.
     pub(super) binds: bool,
     /// The ports that it may say, where there are several; and the group of each port.
@@ -43,7 +47,8 @@ pub(super) struct Tables {
 
 impl Tables {
     pub(super) fn new(preset: &Preset, ticks_per_cycle: u64) -> Self {
-        let mut tables = Self::default();
+        let asks_ahead = preset.memory.write_policy == WritePolicy::Back;
+        let mut tables = Self { asks_ahead, ..Self::default() };
         let order = ports_by_versatility(preset);
         for class in Class::ALL {
             let execution = preset.execution[class as usize];
