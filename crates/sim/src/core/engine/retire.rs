@@ -146,7 +146,7 @@ impl Core<'_> {
                 left -= 1;
                 self.turn[stage::WRITE] = thread;
             }
-            if self.tables.asks_ahead {
+            if self.tables.asks_ahead > 0 {
                 self.ask_ahead(thread, tick);
             }
         }
@@ -157,13 +157,16 @@ impl Core<'_> {
     /// to enhance the performance of memory consistency models", ICPP 1991).
     #[inline(always)]
     fn ask_ahead(&mut self, thread: usize, tick: u64) {
+        let limit = self.tables.asks_ahead;
         let state = &mut self.threads[thread];
         let ahead = |of: u32| of.wrapping_sub(state.written);
         if ahead(state.stores_asked) > ahead(state.stores_retired) {
             // It was written since.
             state.stores_asked = state.written;
         }
-        while state.stores_asked != state.stores_retired {
+        while state.stores_asked != state.stores_retired
+            && state.stores_asked.wrapping_sub(state.written) < limit
+        {
             let entry = &mut state.stores[state.stores_asked as usize % MAX_STORES];
             if !entry.requested {
                 if entry.line_ready > tick {
