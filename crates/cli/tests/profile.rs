@@ -18,7 +18,7 @@ summary: 900000000 900 90 190000000 9000000 19000 90000000 1000000 90 170000000 
 fn folder_with(script: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("folder");
     let file = folder.path().join("valgrind");
-    let find = "for a; do case $a in --callgrind-out-file=*) counts=${a#*=}; counts=${counts%.%p};; esac; done";
+    let find = "for a; do case $a in --cachegrind-out-file=*) counts=${a#*=}; counts=${counts%.%p};; esac; done";
     fs::write(&file, format!("#!/bin/sh\n{find}\n{script}\n")).expect("script");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("executable");
     fs::create_dir(folder.path().join("tmp")).expect("folder for temporary files");
@@ -91,9 +91,9 @@ fn what_cannot_be_used_is_refused_with_its_place() {
         assert!(said.contains(says) && output.stdout.is_empty(), "{said}");
         nothing_left(folder.path());
     };
-    refused(&counted(&COUNTS.replace(" 900 90", " 900 ninety")), "callgrind:2: ILmr: 'ninety'");
-    refused(&counted("events: Ir\nsummary: 1 2\n"), "callgrind:2: summary: 2 counts for 1 events");
-    refused(&counted("\u{1b}[2J nothing of it\n"), "callgrind: has no counts");
+    refused(&counted(&COUNTS.replace(" 900 90", " 900 ninety")), "cachegrind:2: ILmr: 'ninety'");
+    refused(&counted("events: Ir\nsummary: 1 2\n"), "cachegrind:2: summary: 2 counts for 1 events");
+    refused(&counted("\u{1b}[2J nothing of it\n"), "cachegrind: has no counts");
     refused(&folder_with("echo 'valgrind: mycmd: no such program' >&2; exit 1"), "no such program");
     refused(&folder_with("exit 0"), "it said last: nothing");
 }

@@ -1,6 +1,6 @@
 //! Counts of `perf stat` become a profile, in all three forms; nonsense is refused.
 
-use coretwin_sim::core::profile::import::{self, Assumed, from_perf_stat, from_valgrind};
+use coretwin_sim::core::profile::import::{self, Assumed, from_cachegrind, from_perf_stat};
 use coretwin_sim::core::{Class, Preset, Uop, length};
 
 const TABLE: &str = "
@@ -154,11 +154,11 @@ summary: 9000000000 9000 900 1900000000 190000000 1900000 900000000 10000000 900
 
 #[test]
 fn counts_of_valgrind_are_those_of_perf_by_their_names() {
-    let imported = from_valgrind("counts", "mine", CACHEGRIND, Assumed::default()).unwrap();
+    let imported = from_cachegrind("counts", "mine", CACHEGRIND, Assumed::default()).unwrap();
     assert_eq!(imported.instructions, 9e9);
     assert!((imported.first_level_misses.unwrap() - 200.0 / 9.0).abs() < 1e-9);
     // Branches with a condition and indirect ones together, as perf counts them.
-    assert!(imported.counted.contains(&"branches: 1800000000 counted by valgrind".to_owned()));
+    assert!(imported.counted.contains(&"branches: 1800000000 counted by cachegrind".to_owned()));
     assert!(imported.text.contains("3.00 % of branches missed"), "{}", imported.text);
     // Loads, branches and misses are those of the table; only it does not know stores.
     let table = from_perf_stat("out.txt", "mine", TABLE).unwrap();
@@ -177,7 +177,7 @@ fn counts_of_valgrind_are_those_of_perf_by_their_names() {
         "summary: 5 6\n",
     ] {
         let said =
-            from_valgrind("counts", "mine", text, Assumed::default()).unwrap_err().to_string();
+            from_cachegrind("counts", "mine", text, Assumed::default()).unwrap_err().to_string();
         assert!(said.contains("has no count"), "{said}");
     }
 }
@@ -188,13 +188,13 @@ fn locked_operations_are_counted_once_and_slow_the_program() {
     let with = |locked: u64| {
         let text = CACHEGRIND.replacen("\nevents: Ir", "\nevents: Ge Ir", 1);
         let text = text.replacen("\nsummary: ", &format!("\nsummary: {locked} "), 1);
-        let imported = from_valgrind("counts", "mine", &text, Assumed::default()).unwrap();
+        let imported = from_cachegrind("counts", "mine", &text, Assumed::default()).unwrap();
         let alone = length::alone(&preset, &imported.profile, import::UOPS_PER_INSTRUCTION);
         (imported, alone.unwrap().0)
     };
     let ((without, fast), (imported, slow)) = (with(0), with(90_000_000));
     assert!(
-        imported.counted.contains(&"locked operations: 90000000 counted by valgrind".to_owned())
+        imported.counted.contains(&"locked operations: 90000000 counted by cachegrind".to_owned())
     );
     assert!(imported.text.contains("load = 0.1828, store = 0.0818,"), "{}", imported.text);
     assert!(imported.text.contains("atomic = 0.0091,"), "{}", imported.text);
@@ -212,7 +212,7 @@ fn a_broken_file_of_valgrind_is_refused_by_file_line_and_field() {
         ("events: Ir\nsummary: inf\n", "counts:2: Ir: 'inf' is not a count"),
         ("events: Ir Ir\nsummary: 5 6\n", "counts:2: Ir: is there twice"),
     ] {
-        let said = from_valgrind("counts", "mine", text, Assumed::default()).unwrap_err();
+        let said = from_cachegrind("counts", "mine", text, Assumed::default()).unwrap_err();
         assert_eq!(said.to_string(), says, "{text}");
     }
 }
@@ -222,7 +222,7 @@ fn nearer_sources_are_slower_and_fewer_mispredictions_faster() {
     let preset = Preset::named("zen4").unwrap();
     let speed = |near, missed| {
         let assumed = Assumed { near, missed, ..Assumed::default() };
-        let imported = from_valgrind("counts", "mine", CACHEGRIND, assumed).unwrap();
+        let imported = from_cachegrind("counts", "mine", CACHEGRIND, assumed).unwrap();
         let alone = length::alone(&preset, &imported.profile, import::UOPS_PER_INSTRUCTION);
         alone.unwrap().0
     };
@@ -240,7 +240,7 @@ fn every_assumption_makes_a_profile_and_chains_are_the_slowest() {
         for chained in [0.0, 0.3, 1.0] {
             let of = |near, missed| {
                 let assumed = Assumed { near, chained, missed };
-                from_valgrind("counts", "mine", text, assumed).unwrap_or_else(|e| panic!("{e}"))
+                from_cachegrind("counts", "mine", text, assumed).unwrap_or_else(|e| panic!("{e}"))
             };
             let slow = of(0.98, 1.0);
             let _ = of(0.02, 0.0);

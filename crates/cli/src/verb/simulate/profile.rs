@@ -1,6 +1,6 @@
-//! `coretwin simulate profile`: a profile of a program, from callgrind's counts and from timing.
+//! `coretwin simulate profile`: a profile of a program, from cachegrind's counts and from timing.
 //!
-//! Callgrind comes first, because it takes longest. Forked children count their parent's work again.
+//! Cachegrind comes first, because it takes longest. Forked children count their parent's work again.
 //! Ctrl-C ends the command; what was counted until then becomes the profile, and the folder of temporary
 //! files is removed.
 
@@ -55,7 +55,7 @@ Examples:
   coretwin simulate core --preset skylake-sp --thread ./mycmd.toml --thread perl-loop
   coretwin simulate profile --preset zen4 --json -- gzip -kc FILE
 
-Runs the command under valgrind (some 80 times slower), then three times for its user time. Its output \
+Runs the command under valgrind (some 50 times slower), then three times for its user time. Its output \
 is dropped. Counted is the process with the most instructions, without the kernel. \
 Dependencies are chosen so that the speed alone is the measured one. Standard error has both speeds. \
 Ctrl-C keeps what was counted.")]
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         return Ok(INTERRUPTED);
     };
     let with = |assumed| -> Result<Made> {
-        let imported = import::from_valgrind("callgrind", &args.name, &found.text, assumed);
+        let imported = import::from_cachegrind("cachegrind", &args.name, &found.text, assumed);
         let imported = imported.map_err(usage)?;
         let per = import::UOPS_PER_INSTRUCTION;
         let (speed, misses) =
@@ -147,7 +147,7 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
 /// Runs the command under valgrind; how it ended. Each process writes a file of its own.
 fn count(args: &Args, preset: &Preset, folder: &Folder, stop: &Stop) -> Result<ExitStatus> {
     let counts = folder.0.join("counts.%p");
-    out::news("counting instructions and misses under valgrind, some 80 times slower than alone");
+    out::news("counting instructions and misses under valgrind, some 50 times slower than alone");
     let mut valgrind = counted(&args.command, preset, &counts);
     ran(&mut valgrind, folder, stop).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => anyhow!(
@@ -217,7 +217,7 @@ fn between(
     Ok(best)
 }
 
-/// What callgrind wrote of the process with the most instructions.
+/// What cachegrind wrote of the process with the most instructions.
 struct Counted {
     text: String,
     /// Share of the instructions that other processes have.
@@ -235,11 +235,11 @@ impl Counted {
                 continue;
             }
             let own = File::open(entry.path()).and_then(|file| caps::ANSWER.text(file));
-            let own = own.context("cannot read what callgrind wrote")?;
+            let own = own.context("cannot read what cachegrind wrote")?;
             if own.is_empty() {
                 continue;
             }
-            let imported = import::from_valgrind("callgrind", "one", &own, Assumed::default());
+            let imported = import::from_cachegrind("cachegrind", "one", &own, Assumed::default());
             let instructions = imported.map_err(usage)?.instructions;
             of_all += instructions;
             if instructions > most {
@@ -250,15 +250,15 @@ impl Counted {
     }
 }
 
-/// The command under callgrind, with first levels of the preset's size.
+/// The command under cachegrind, with first levels of the preset's size.
 fn counted(command: &[String], preset: &Preset, counts: &Path) -> Command {
     let (first, line_bytes) = (&preset.memory.first, preset.memory.line_bytes);
     let mut valgrind = Command::new("valgrind");
     valgrind
-        .args(["--quiet", "--tool=callgrind", "--cache-sim=yes", "--branch-sim=yes"])
-        .args(["--collect-bus=yes", "--dump-line=no", "--trace-children=yes", "--vgdb=no"])
+        .args(["--quiet", "--tool=cachegrind", "--cache-sim=yes", "--branch-sim=yes"])
+        .args(["--trace-children=yes", "--vgdb=no"])
         .arg(format!("--D1={},{},{}", first.bytes, first.ways, line_bytes))
-        .arg(format!("--callgrind-out-file={}", counts.display()))
+        .arg(format!("--cachegrind-out-file={}", counts.display()))
         .arg("--")
         .args(command);
     valgrind
@@ -329,7 +329,7 @@ fn ran(command: &mut Command, folder: &Folder, stop: &Stop) -> std::io::Result<E
         }
         if stop.raised() {
             match asked {
-                // Callgrind writes what it has counted when the program ends by a signal.
+                // Cachegrind writes what it has counted when the program ends by a signal.
                 None => {
                     group.signal(Signal::INT);
                     asked = Some(Instant::now());
@@ -469,7 +469,7 @@ impl Facts {
         Ok(format!(
             "solo = [\n  {{ preset = {}, instructions_per_cycle = {measured:.4}, \
              uops_per_instruction = {}, first_level_misses = {:.1}, command = {command}, \
-             date = \"{}\", source = \"instructions and misses: callgrind; cycles: least user time \
+             date = \"{}\", source = \"instructions and misses: cachegrind; cycles: least user time \
              of {runs} runs over the least time of a chain of adds; simulated: {:.3} a cycle by the \
              counts alone, {:.3} as made, {:.1} misses\", confidence = \"medium\" }},\n]\n",
             quoted(&self.preset),

@@ -42,7 +42,7 @@ pub fn from_perf_stat(file: &str, name: &str, text: &str) -> Result<Imported> {
 ///
 /// # Errors
 /// [`Error`] as [`from_perf_stat`], and for a line or field that is not theirs.
-pub fn from_valgrind(file: &str, name: &str, text: &str, assumed: Assumed) -> Result<Imported> {
+pub fn from_cachegrind(file: &str, name: &str, text: &str, assumed: Assumed) -> Result<Imported> {
     from_counts(&VALGRIND, file, name, &Counts::of_valgrind(file, text)?, assumed)
 }
 
@@ -83,7 +83,7 @@ const PERF_STAT: Counter = Counter {
 };
 
 const VALGRIND: Counter = Counter {
-    name: "valgrind",
+    name: "cachegrind",
     empty: "has no counts: the lines 'events:' and 'summary:' of cachegrind or callgrind are missing",
     no_instructions: "has no count of instructions (Ir)",
 };
