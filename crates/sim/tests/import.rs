@@ -153,7 +153,7 @@ summary: 9000000000 9000 900 1900000000 190000000 1900000 900000000 10000000 900
 ";
 
 #[test]
-fn counts_of_cachegrind_are_those_of_perf_by_their_names() {
+fn counts_of_valgrind_are_those_of_perf_by_their_names() {
     let imported = from_cachegrind("counts", "mine", CACHEGRIND, Assumed::default()).unwrap();
     assert_eq!(imported.instructions, 9e9);
     assert!((imported.first_level_misses.unwrap() - 200.0 / 9.0).abs() < 1e-9);
@@ -183,7 +183,27 @@ fn counts_of_cachegrind_are_those_of_perf_by_their_names() {
 }
 
 #[test]
-fn a_broken_file_of_cachegrind_is_refused_by_file_line_and_field() {
+fn locked_operations_are_counted_once_and_slow_the_program() {
+    let preset = Preset::named("zen4").unwrap();
+    let with = |locked: u64| {
+        let text = CACHEGRIND.replacen("\nevents: Ir", "\nevents: Ge Ir", 1);
+        let text = text.replacen("\nsummary: ", &format!("\nsummary: {locked} "), 1);
+        let imported = from_cachegrind("counts", "mine", &text, Assumed::default()).unwrap();
+        let alone = length::alone(&preset, &imported.profile, import::UOPS_PER_INSTRUCTION);
+        (imported, alone.unwrap().0)
+    };
+    let ((without, fast), (imported, slow)) = (with(0), with(90_000_000));
+    assert!(
+        imported.counted.contains(&"locked operations: 90000000 counted by cachegrind".to_owned())
+    );
+    assert!(imported.text.contains("load = 0.1828, store = 0.0818,"), "{}", imported.text);
+    assert!(imported.text.contains("atomic = 0.0091,"), "{}", imported.text);
+    assert!(without.text.contains("load = 0.1919, store = 0.0909,"), "{}", without.text);
+    assert!(slow < 0.8 * fast, "{slow} of {fast}");
+}
+
+#[test]
+fn a_broken_file_of_valgrind_is_refused_by_file_line_and_field() {
     for (text, says) in [
         ("events: Ir Dr\nsummary: 5\n", "counts:2: summary: 1 counts for 2 events"),
         ("events: Ir\nsummary: 5 6\n", "counts:2: summary: 2 counts for 1 events"),

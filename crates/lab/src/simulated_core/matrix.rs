@@ -66,6 +66,8 @@ pub fn matrix(
         |_| {},
     );
     let speeds: Vec<f64> = speeds.into_iter().collect::<Result<_, _>>()?;
+    // Alone and together begin with the same caches.
+    let options = &length.map_or(*options, |length| length.begin(options));
     let pairs: Vec<(usize, usize)> =
         (0..count).flat_map(|a| (a..count).map(move |b| (a, b))).collect();
     let found = parallel::map(

@@ -55,6 +55,11 @@ impl Length {
         measure_uops: [20_000.0, 500_000.0],
         settles: true,
     };
+
+    /// The options with caches as its runs begin: warm where it settles.
+    pub fn begin(self, options: &Options) -> Options {
+        Options { warm: self.settles, ..*options }
+    }
 }
 
 /// A last cache of this size holds what the article's benchmarks touch: an estimate.
@@ -91,6 +96,7 @@ pub fn alone(
     let options = Options {
         warmup_uops: 1_000_000,
         measure_uops: profile.round_uops(preset).max(1_000_000),
+        warm: true,
         ..Options::default()
     };
     let outcome = simulate(preset, vec![profile.input(preset, 1, 0)], &options)?;
@@ -109,7 +115,7 @@ pub fn fitted(length: Length, options: &Options, speeds: impl Iterator<Item = f6
         warmup_uops: uops(length.warmup_cycles, length.warmup_uops),
         measure_uops,
         settle_uops: if length.settles { SETTLE * measure_uops } else { 0 },
-        ..*options
+        ..length.begin(options)
     }
 }
 

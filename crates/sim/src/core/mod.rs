@@ -21,5 +21,5 @@ pub use engine::{Stretch, simulate, simulate_stretches};
 pub use length::Length;
 pub use outcome::{Component, Counts, Outcome, Stuck, ThreadOutcome};
 pub use preset::Preset;
-pub use stream::{Options, Placement, Stream, ThreadInput};
+pub use stream::{Options, Placement, Stream, ThreadInput, Touched};
 pub use uop::{Class, Effect, KERNEL_CODE, KERNEL_DATA, Uop};

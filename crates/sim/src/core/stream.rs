@@ -20,6 +20,17 @@ pub enum Placement {
     Contiguous,
 }
 
+/// Memory that a program touches again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Touched {
+    /// Whether it is code.
+    pub code: bool,
+    /// Its first address.
+    pub start: u64,
+    /// How far it reaches.
+    pub bytes: u64,
+}
+
 /// One thread of a run.
 pub struct ThreadInput<'stream> {
     /// Its micro-operations; `None` is a halted logical CPU.
@@ -34,6 +45,8 @@ pub struct ThreadInput<'stream> {
     pub placement: Placement,
     /// After so many micro-operations its work begins again.
     pub round_uops: u64,
+    /// What it touches again and again; see [`Options::warm`].
+    pub touched: Vec<Touched>,
 }
 
 impl<'stream> ThreadInput<'stream> {
@@ -46,6 +59,7 @@ impl<'stream> ThreadInput<'stream> {
             page_bytes: 4096,
             placement: Placement::Random,
             round_uops: 1,
+            touched: Vec::new(),
         }
     }
 
@@ -58,6 +72,7 @@ impl<'stream> ThreadInput<'stream> {
             page_bytes: 4096,
             placement: Placement::Random,
             round_uops: 1,
+            touched: Vec::new(),
         }
     }
 }
@@ -79,6 +94,8 @@ pub struct Options {
     pub cycle_bound: u64,
     /// Jump over cycles in which nothing happens. Changes speed, never results.
     pub idle_skip: bool,
+    /// Whether the outer caches hold what the threads touch again and again, from the start.
+    pub warm: bool,
 }
 
 impl Default for Options {
@@ -90,6 +107,7 @@ impl Default for Options {
             seed: 1,
             cycle_bound: 2_000_000_000,
             idle_skip: true,
+            warm: false,
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::kernels::*;
 use coretwin_base::random::Stream as Random;
-use coretwin_sim::core::preset::Cache;
-use coretwin_sim::core::{Class, Effect, Preset};
+use coretwin_sim::core::preset::{Cache, WritePolicy};
+use coretwin_sim::core::{Class, Effect, Options, Preset, Touched, simulate};
 
 fn cycles_per_load(preset: &Preset, count: u64, stride: u64) -> f64 {
     let outcome = run(preset, vec![in_one_page(chase(count, stride))], 4000);
@@ -151,5 +151,75 @@ fn a_trace_line_ends_behind_its_branch() {
         body.push(uop(Class::Branch));
         let found = uops as f64 / alone(&preset, repeat(body.repeat(16)), 20_000).uops_per_cycle(0);
         assert!(close(found, cycles, 0.003), "{found} cycles for {uops}, not {cycles}");
+    }
+}
+
+#[test]
+fn what_a_thread_touches_is_in_the_outer_caches_from_the_start() {
+    for preset in Preset::all() {
+        let memory = &preset.memory;
+        let line = u64::from(memory.line_bytes);
+        let count = u64::from(memory.first.ways) + 1;
+        let stride = memory.first.bytes / u64::from(memory.first.ways);
+        // Each line once: the first time it is anywhere.
+        let cycles = |warm: bool| {
+            let mut thread = in_one_page(chase(count, stride));
+            let touched =
+                |number| Touched { code: false, start: DATA + number * stride, bytes: line };
+            thread.touched = (0..count).map(touched).collect();
+            let options =
+                Options { warmup_uops: 0, measure_uops: count, warm, ..Options::default() };
+            simulate(&preset, vec![thread], &options).expect("the run ends").cycles as f64
+        };
+        let found = (cycles(false) - cycles(true)) / count as f64;
+        let wanted = f64::from(memory.memory_cycles - memory.outer[0].load_cycles);
+        assert!(close(found, wanted, 0.05), "{}: {found} cycles, not {wanted}", preset.name);
+    }
+}
+
+/// Cycles for each of many stores to lines that lie beyond the last cache.
+fn cycles_per_missing_store(preset: &Preset) -> f64 {
+    let memory = &preset.memory;
+    let levels = || [memory.first].into_iter().chain(memory.outer.iter().copied());
+    let ways = levels().map(|cache| u64::from(cache.ways)).max().unwrap_or(0);
+    let stride = levels().map(|cache| cache.bytes / u64::from(cache.ways)).max().unwrap_or(0);
+    let store = |number: u64| uop(Class::Store).at(DATA + number * stride);
+    let stores = repeat((0..16 * ways).map(store).collect());
+    1.0 / run(preset, vec![in_one_page(stores)], 4000).uops_per_cycle(0)
+}
+
+/// The same where neither order nor misses before it hold a store up: with lines that come and go, the bus.
+fn cycles_per_line(preset: &Preset) -> f64 {
+    let memory = &preset.memory;
+    let bus = memory.memory_interval_cycles * (u16::from(memory.lines_per_fill) + 1);
+    let buffers = f64::from(memory.memory_cycles) / f64::from(memory.miss_buffers.entries);
+    f64::from(bus).max(buffers)
+}
+
+/// Whether a first level writes through and nothing is known of buffers for what misses it.
+fn writes_one_by_one(preset: &Preset) -> bool {
+    preset.memory.write_policy == WritePolicy::Through && preset.memory.write_combining == 0
+}
+
+#[test]
+fn stores_that_miss_come_as_fast_as_miss_buffers_and_bus_allow() {
+    for preset in Preset::all() {
+        if !writes_one_by_one(&preset) {
+            let (found, wanted) = (cycles_per_missing_store(&preset), cycles_per_line(&preset));
+            assert!(close(found, wanted, 0.02), "{}: {found} cycles, not {wanted}", preset.name);
+        }
+    }
+}
+
+#[test]
+fn without_buffers_behind_a_level_that_writes_through_stores_that_miss_wait_for_one_another() {
+    for mut preset in Preset::all() {
+        if writes_one_by_one(&preset) {
+            let (found, bus) = (cycles_per_missing_store(&preset), cycles_per_line(&preset));
+            assert!(found > 1.2 * bus, "{}: {found} cycles, {bus} for a line", preset.name);
+            preset.memory.write_combining = 16;
+            let found = cycles_per_missing_store(&preset);
+            assert!(close(found, bus, 0.02), "{}: {found} cycles, not {bus}", preset.name);
+        }
     }
 }

@@ -135,6 +135,30 @@ impl Memory {
         }
     }
 
+    /// Bytes of the last level; `None` without an outer one.
+    pub(super) fn outermost_bytes(&self) -> Option<u64> {
+        self.outer.last().map(|last| last.tags.entries() << self.line_bits)
+    }
+
+    pub(super) fn line_bytes(&self) -> usize {
+        1 << self.line_bits
+    }
+
+    /// Puts a line into every outer level, without time or traffic.
+    pub(super) fn place(&mut self, thread: usize, code: bool, address: u64) {
+        let space = &self.spaces[thread];
+        let place = match code {
+            true => self.map.code(space, address as u32),
+            false => self.map.data(space, address),
+        };
+        let line = (place >> self.line_bits) as u32;
+        for level in &mut self.outer {
+            if !level.tags.touch(thread, line) {
+                let _ = level.tags.insert(thread, line, false);
+            }
+        }
+    }
+
     pub(super) fn divide(&mut self, awake: [bool; MAX_THREADS]) {
         self.translation.divide(awake);
         // Other ways may be seen: what missed is looked up anew.

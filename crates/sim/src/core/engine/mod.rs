@@ -30,6 +30,7 @@ mod tags;
 mod thread;
 mod translation;
 mod walk;
+mod warm;
 mod wheel;
 
 pub use run::{Stretch, simulate, simulate_stretches};
@@ -151,6 +152,7 @@ impl<'stream> Core<'stream> {
         let ticks_per_cycle = if preset.double_pumped { 2 } else { 1 };
         let mut inputs = inputs;
         inputs.resize_with(ways, ThreadInput::halted);
+        let touched = warm::take(&mut inputs, options.warm);
         let mut awake = [false; MAX_THREADS];
         let mut spaces = [None; MAX_THREADS];
         for (thread, input) in inputs.iter().enumerate() {
@@ -212,6 +214,7 @@ impl<'stream> Core<'stream> {
             preset: preset.clone(),
         };
         core.divide();
+        core.memory.warm(&touched, first_served(&spaces, &awake));
         core
     }
 

@@ -146,6 +146,42 @@ impl Core<'_> {
                 left -= 1;
                 self.turn[stage::WRITE] = thread;
             }
+            if self.tables.asks_ahead > 0 {
+                self.ask_ahead(thread, tick);
+            }
+        }
+    }
+
+    /// Asks for the line of the first retired store that found no miss buffer when it executed: stores are
+    /// written in order, but their lines come side by side (Gharachorloo, Gupta and Hennessy, "Two techniques
+    /// to enhance the performance of memory consistency models", ICPP 1991).
+    #[inline(always)]
+    fn ask_ahead(&mut self, thread: usize, tick: u64) {
+        let limit = self.tables.asks_ahead;
+        let state = &mut self.threads[thread];
+        let ahead = |of: u32| of.wrapping_sub(state.written);
+        if ahead(state.stores_asked) > ahead(state.stores_retired) {
+            // It was written since.
+            state.stores_asked = state.written;
+        }
+        while state.stores_asked != state.stores_retired
+            && state.stores_asked.wrapping_sub(state.written) < limit
+        {
+            let entry = &mut state.stores[state.stores_asked as usize % MAX_STORES];
+            if !entry.requested {
+                if entry.line_ready > tick {
+                    return;
+                }
+                let (pools, counts) = (&mut self.pools, &mut state.counts);
+                let asked = self.memory.ask_for_store(thread, entry.address, tick, pools, counts);
+                match asked {
+                    Access::At(ready, _) => (entry.line_ready, entry.requested) = (ready, true),
+                    Access::Retry(at) => entry.line_ready = at,
+                }
+                self.busy |= entry.requested;
+                return;
+            }
+            state.stores_asked = state.stores_asked.wrapping_add(1);
         }
     }
 

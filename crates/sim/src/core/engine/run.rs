@@ -245,6 +245,10 @@ impl Core<'_> {
                 let ready = state.stores[state.written as usize % MAX_STORES].line_ready;
                 at(ready.div_ceil(self.ticks_per_cycle));
             }
+            if self.tables.asks_ahead > 0 && state.stores_asked != state.stores_retired {
+                let ready = state.stores[state.stores_asked as usize % MAX_STORES].line_ready;
+                at(ready.div_ceil(self.ticks_per_cycle));
+            }
         }
         (next != NEVER).then_some(next)
     }

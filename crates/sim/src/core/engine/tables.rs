@@ -2,8 +2,9 @@
 
 use super::pool::{Row, name};
 use super::thread::Slot;
-use super::{NEVER, Preset};
+use super::{MAX_STORES, NEVER, Preset};
 use crate::core::Class;
+use crate::core::preset::WritePolicy;
 
 pub(super) const MAX_PORTS: usize = 16;
 
@@ -32,6 +33,10 @@ pub(super) struct Tables {
     /// What a micro-operation of each class is when it enters the window.
     pub(super) slots: [Slot; Class::COUNT],
     pub(super) scheduler: [u8; Class::COUNT],
+    /// How many retired stores may have asked for their lines before they are written, the oldest among
+    /// them; 0: none does. Where the first level writes through, stores that miss wait in the buffers in
+    /// which writes are combined.
+    pub(super) asks_ahead: u32,
     /// Whether rename says which port a micro-operation goes to. Then every port is a group.
     pub(super) binds: bool,
     /// The ports that it may say, where there are several; and the group of each port.
@@ -43,7 +48,11 @@ pub(super) struct Tables {
 
 impl Tables {
     pub(super) fn new(preset: &Preset, ticks_per_cycle: u64) -> Self {
-        let mut tables = Self::default();
+        let asks_ahead = match preset.memory.write_policy {
+            WritePolicy::Back => MAX_STORES as u32,
+            WritePolicy::Through => u32::from(preset.memory.write_combining),
+        };
+        let mut tables = Self { asks_ahead, ..Self::default() };
         let order = ports_by_versatility(preset);
         for class in Class::ALL {
             let execution = preset.execution[class as usize];

@@ -65,6 +65,11 @@ impl Tags {
         Self::new(sets, ways, cache.sharing, threads, aliased)
     }
 
+    /// How many keys a thread's copy has room for.
+    pub(super) fn entries(&self) -> u64 {
+        u64::from(self.sets) * self.ways as u64
+    }
+
     /// Divides the ways among the threads that are awake, where that is how they are shared.
     pub(super) fn divide(&mut self, awake: [bool; MAX_THREADS]) {
         if self.sharing != Sharing::StaticWays {

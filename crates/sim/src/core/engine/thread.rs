@@ -143,6 +143,8 @@ pub(super) struct Thread<'stream> {
     pub(super) written: u32,
     pub(super) stores_retired: u32,
     pub(super) stores_renamed: u32,
+    /// The first retired store whose line may not have been asked for.
+    pub(super) stores_asked: u32,
     pub(super) stores: Box<[StoreEntry; MAX_STORES]>,
     /// How many of the stores lie in each bucket of addresses.
     pub(super) store_buckets: Box<[u16; BUCKETS]>,
@@ -250,6 +252,7 @@ impl<'stream> Thread<'stream> {
             written: 0,
             stores_retired: 0,
             stores_renamed: 0,
+            stores_asked: 0,
             stores: Box::new([StoreEntry::default(); MAX_STORES]),
             store_buckets: Box::new([0; BUCKETS]),
             load_lines: Box::new([0; BUCKETS]),

@@ -255,6 +255,9 @@ pub struct Memory {
     pub first: Cache,
     /// What stores do there.
     pub write_policy: WritePolicy,
+    /// Buffers in which stores that miss a first level that writes through wait for their lines; 0 where
+    /// nothing is known of them: one such store waits for the other.
+    pub write_combining: u8,
     /// Further levels, outwards.
     pub outer: Vec<Cache>,
     /// Cycles from a load's issue to its dependent's when it misses everywhere.

@@ -172,11 +172,13 @@ fn memory(mut table: Table<'_>, mut walks: Table<'_>, ways: u8) -> Result<Memory
     let (forward_cycles, forward_blocked_cycles) = table.item("forwarding", |item| {
         Ok((item.whole("cycles", 1..=100)?, item.whole("blocked_cycles", 0..=1000)?))
     })?;
+    let combining = table.item_if_any("write_combining", |item| item.whole("buffers", 1..=64))?;
     let alias_bits = table.item_if_any("aliasing", |item| item.whole("bits", 12..=24))?;
     let memory = Memory {
         line_bytes,
         first,
         write_policy,
+        write_combining: combining.unwrap_or(0),
         outer,
         memory_cycles,
         memory_interval_cycles,

@@ -19,7 +19,7 @@
 use super::layout::{Draw, Slot, drop_compares};
 use super::statistical::{Branches, Code, Mix};
 use super::{CODE_BASE, CODE_BYTES_PER_UOP, Seat, cut_sources};
-use crate::core::{Class, Effect, Stream, Uop};
+use crate::core::{Class, Effect, Stream, Touched, Uop};
 use crate::numbers::Numbers;
 
 const UOPS_MAX: usize = 65_536;
@@ -170,8 +170,27 @@ impl Body {
         (Mix { share, compared: compares * each }, branches, code)
     }
 
+    /// Where the data of a seat's copy begins.
+    pub(super) fn start(&self, seat: Seat) -> u64 {
+        seat.base + u64::from(seat.copy) * self.thread_offset
+    }
+
+    /// What it touches again and again, as data from `start` on.
+    pub(super) fn touched(&self, start: u64) -> Vec<Touched> {
+        let place = |line: &Line| match line.place {
+            Place::Random { bytes } | Place::Near { bytes, .. } | Place::Walk { bytes, .. } => {
+                Some(Touched { code: false, start: start + line.uop.address, bytes })
+            }
+            Place::Fixed | Place::Chance { .. } => None,
+        };
+        let mut all: Vec<Touched> = self.lines.iter().filter_map(place).collect();
+        all.sort_by_key(|one| (one.start, one.bytes));
+        all.dedup();
+        all
+    }
+
     pub(super) fn stream(&self, fused: bool, seat: Seat) -> BodyStream {
-        let start = seat.base + u64::from(seat.copy) * self.thread_offset;
+        let start = self.start(seat);
         let mut lines = self.fused(fused);
         for line in &mut lines {
             let accesses = matches!(line.uop.class, Class::Load | Class::Store | Class::Atomic);

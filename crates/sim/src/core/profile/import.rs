@@ -1,7 +1,7 @@
 //! From counts to a profile: what was counted is used, what was not is assumed and said so.
 //!
 //! Reads the three forms that `perf stat` writes (the table for people, `-x,` and `-j`), and what cachegrind
-//! writes. The result is a profile's text, so that it can be looked at, corrected and kept.
+//! and callgrind write. The result is a profile's text, so that it can be looked at, corrected and kept.
 
 use super::Profile;
 use crate::{Error, Result};
@@ -37,12 +37,13 @@ pub fn from_perf_stat(file: &str, name: &str, text: &str) -> Result<Imported> {
     from_counts(&PERF_STAT, file, name, &Counts::read(text), Assumed::default())
 }
 
-/// Makes a profile of this name from a file of `cachegrind --cache-sim=yes --branch-sim=yes`.
+/// Makes a profile of this name from a file of `cachegrind --cache-sim=yes --branch-sim=yes`, or of callgrind
+/// with the same and `--collect-bus=yes`.
 ///
 /// # Errors
-/// [`Error`] as [`from_perf_stat`], and for a line or field that is not cachegrind's.
+/// [`Error`] as [`from_perf_stat`], and for a line or field that is not theirs.
 pub fn from_cachegrind(file: &str, name: &str, text: &str, assumed: Assumed) -> Result<Imported> {
-    from_counts(&CACHEGRIND, file, name, &Counts::of_cachegrind(file, text)?, assumed)
+    from_counts(&VALGRIND, file, name, &Counts::of_valgrind(file, text)?, assumed)
 }
 
 /// What no counter says. It decides the speed alone, so a measured speed decides it.
@@ -81,14 +82,15 @@ const PERF_STAT: Counter = Counter {
     no_instructions: "has no count of 'instructions': run perf stat -e instructions,…",
 };
 
-const CACHEGRIND: Counter = Counter {
+const VALGRIND: Counter = Counter {
     name: "cachegrind",
-    empty: "has no counts: the lines 'events:' and 'summary:' of cachegrind are missing",
+    empty: "has no counts: the lines 'events:' and 'summary:' of cachegrind or callgrind are missing",
     no_instructions: "has no count of instructions (Ir)",
 };
 
-/// Cachegrind's events by the names of perf. `Bc` and `Bi` are branches with a condition and to an address in a register.
-const OF_CACHEGRIND: [(&str, &[&str]); 9] = [
+/// Cachegrind's events by the names of perf, and callgrind's of locked operations. `Bc` and `Bi` are branches
+/// with a condition and to an address in a register.
+const OF_VALGRIND: [(&str, &[&str]); 10] = [
     ("instructions", &["Ir"]),
     ("branches", &["Bc", "Bi"]),
     ("branch-misses", &["Bcm", "Bim"]),
@@ -98,6 +100,7 @@ const OF_CACHEGRIND: [(&str, &[&str]); 9] = [
     ("L1-dcache-store-misses", &["D1mw"]),
     ("LLC-load-misses", &["DLmr"]),
     ("L1-icache-load-misses", &["I1mr"]),
+    ("mem_inst_retired.lock_loads", &["Ge"]),
 ];
 
 fn from_counts(
@@ -168,7 +171,7 @@ impl Counts {
         Self(counts)
     }
 
-    fn of_cachegrind(file: &str, text: &str) -> Result<Self> {
+    fn of_valgrind(file: &str, text: &str) -> Result<Self> {
         let refuse = |place: &str, problem: &str| {
             Err(Error::Text { file: format!("{file}{place}"), problem: problem.to_owned() })
         };
@@ -177,7 +180,7 @@ impl Counts {
             lines.find_map(|(number, line)| Some((number, line.strip_prefix(key)?)))
         };
         let (Some((_, events)), Some((line, sums))) = (after("events:"), after("summary:")) else {
-            return refuse("", CACHEGRIND.empty);
+            return refuse("", VALGRIND.empty);
         };
         let events: Vec<&str> = events.split_whitespace().collect();
         let fields: Vec<&str> = sums.split_whitespace().collect();
@@ -200,7 +203,7 @@ impl Counts {
                 parts.iter().filter_map(|part| sums.get(part).copied()).collect();
             (counts.len() == parts.len()).then(|| (event.to_owned(), counts.iter().sum()))
         };
-        Ok(Self(OF_CACHEGRIND.into_iter().filter_map(of).collect()))
+        Ok(Self(OF_VALGRIND.into_iter().filter_map(of).collect()))
     }
 
     fn first(&self, names: &[&str]) -> Option<f64> {
@@ -306,12 +309,15 @@ impl Writer {
             counts.first(&["L1-dcache-stores", "mem_inst_retired.all_stores"]),
             0.10,
         );
-        let vector = 0.0;
-        let rest = 1.0 - branches - loads - stores - vector;
+        let (locked, locked_text) = self.locked(counts);
+        // A locked operation was counted as a load and as a store.
+        let (loads, stores) = ((loads - locked).max(0.0), (stores - locked).max(0.0));
+        let rest = 1.0 - branches - loads - stores - locked;
         // Instructions that do two of these things can leave less than nothing.
-        let scale = if rest < 0.05 { 0.95 / (branches + loads + stores) } else { 1.0 };
-        let (branches, loads, stores) = (branches * scale, loads * scale, stores * scale);
-        let integer = 1.0 - round(branches) - round(loads) - round(stores);
+        let scale = if rest < 0.05 { 0.95 / (branches + loads + stores + locked) } else { 1.0 };
+        let [branches, loads, stores, locked] =
+            [branches, loads, stores, locked].map(|share| share * scale);
+        let integer = 1.0 - round(branches) - round(loads) - round(stores) - round(locked);
         // Rounded down: more branches than there are int_alu cannot follow a compare.
         let compared = integer / round(branches).max(1e-9);
         let compared = (compared.min(0.9) * 1e4).floor() / 1e4;
@@ -321,20 +327,28 @@ impl Writer {
              [[phase]]\nname = \"all\"\n\
              length = {{ uops = 1000000, source = \"one phase\", confidence = \"low\" }}\n\
              mix = {{ int_alu = {integer:.4}, load = {:.4}, store = {:.4}, branch = {:.4}, \
-             compared = {compared:.4}, \
-             source = \"{branch_source}; {load_source}; {store_source}\", confidence = \"medium\" }}\n",
+             atomic = {:.4}, compared = {compared:.4}, \
+             source = \"{branch_source}; {load_source}; {store_source}; {locked_text}\", \
+             confidence = \"medium\" }}\n",
             self.by,
             round(loads),
             round(stores),
             round(branches),
+            round(locked),
         );
         text += &self.sources();
         text += &self.branches(counts);
         text += &self.code(counts);
-        if round(loads) + round(stores) > 0.0 {
-            text += &self.regions(counts, loads, stores);
+        if round(loads) + round(stores) + round(locked) > 0.0 {
+            text += &self.regions(counts, loads, loads + stores + locked);
         }
         text
+    }
+
+    /// Locked operations: they wait for all that is older, which decides the speed of what has many.
+    fn locked(&mut self, counts: &Counts) -> (f64, String) {
+        let event = "mem_inst_retired.lock_loads";
+        self.share("locked operations", counts.first(&[event]), 0.0)
     }
 
     fn sources(&mut self) -> String {
@@ -400,7 +414,7 @@ impl Writer {
     }
 
     /// Regions that miss as often as was counted: one that fits each level.
-    fn regions(&mut self, counts: &Counts, loads: f64, stores: f64) -> String {
+    fn regions(&mut self, counts: &Counts, loads: f64, accesses: f64) -> String {
         let first = counts.first(&["L1-dcache-load-misses"]);
         let (missed, first_source) = self.share("first-level misses", first, 0.01);
         let last = counts.first(&["LLC-load-misses", "cache-misses"]);
@@ -410,7 +424,7 @@ impl Writer {
         let (missed, of) = match counts.first(&["L1-dcache-store-misses"]) {
             Some(of_stores) => (
                 (missed + of_stores / self.uops) * OUTER_BYTES / (OUTER_BYTES - 32_768.0),
-                loads + stores,
+                accesses,
             ),
             None => (missed, loads),
         };
@@ -426,7 +440,7 @@ impl Writer {
                 100.0 * self.values.chained
             ));
         }
-        let mut chains = (self.values.chained * loads / (loads + stores) * 1e4).floor() / 1e4;
+        let mut chains = (self.values.chained * loads / accesses * 1e4).floor() / 1e4;
         let mut region = |share: f64, bytes: u64, source: &str| {
             let chased = round(share.min(chains));
             chains -= chased;

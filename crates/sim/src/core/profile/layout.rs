@@ -6,7 +6,7 @@
 
 use super::statistical::{Lock, Pattern, Phase, Region, Sources};
 use super::{CODE_BASE, CODE_BYTES_PER_UOP, DATA_BASE, Seat};
-use crate::core::{Class, KERNEL_CODE, KERNEL_DATA, Uop};
+use crate::core::{Class, KERNEL_CODE, KERNEL_DATA, Touched, Uop};
 use coretwin_base::random;
 
 /// Bytes from one region to the next: the most that a region can have, and what keeps their first
@@ -101,8 +101,7 @@ impl Places {
 pub(super) fn lay_out(phase: &Phase, number: usize, fused: bool, seat: Seat) -> Program {
     // The code is the same in every thread and for every seed, as a binary is.
     let mut random = random::Stream::new(0, &format!("layout {}", phase.name), number as u64);
-    let space = if phase.kernel { KERNEL_CODE } else { 0 };
-    let code = (CODE_BASE + ((number as u32) << 22)) | space;
+    let code = code_base(phase, number);
     let share = phase.mix.fused_share();
     let scaled = |uops: u64| match (uops, fused) {
         (0, _) => 0,
@@ -132,6 +131,40 @@ pub(super) fn lay_out(phase: &Phase, number: usize, fused: bool, seat: Seat) -> 
             ..lock
         }),
     }
+}
+
+/// Where the code of a phase of this number begins.
+fn code_base(phase: &Phase, number: usize) -> u32 {
+    let space = if phase.kernel { KERNEL_CODE } else { 0 };
+    (CODE_BASE + ((number as u32) << 22)) | space
+}
+
+/// What a phase touches again and again.
+pub(super) fn touched(phase: &Phase, number: usize, seat: Seat) -> Vec<Touched> {
+    if let Some(body) = &phase.body {
+        return body.touched(own_data(seat));
+    }
+    let start = u64::from(code_base(phase, number));
+    let code = |bytes| Touched { code: true, start, bytes };
+    let data = phase.regions.iter().zip(bases(phase, seat));
+    let data = data.map(|(region, start)| Touched { code: false, start, bytes: region.bytes });
+    [code(phase.code.bytes), code(phase.code.hot_bytes)].into_iter().chain(data).collect()
+}
+
+/// Where the regions of a phase begin.
+fn bases(phase: &Phase, seat: Seat) -> Vec<u64> {
+    let base = |(number, region): (usize, &Region)| {
+        // Region n of every phase is the same memory: phases are parts of one program.
+        let own = own_data(seat);
+        let start = match (region.shared, phase.kernel) {
+            (true, true) => DATA_BASE,
+            (true, false) => seat.base,
+            (false, _) => own,
+        };
+        let space = if phase.kernel { KERNEL_DATA } else { 0 };
+        (start + number as u64 * REGION_GAP) | space
+    };
+    phase.regions.iter().enumerate().map(base).collect()
 }
 
 /// Where the data of a seat's program begins.
@@ -303,22 +336,7 @@ fn place_data(
     for (region, share) in for_loads.iter_mut().enumerate() {
         *share = (*share * count - for_others[region] * scale).max(0.0);
     }
-    let bases: Vec<u64> = phase
-        .regions
-        .iter()
-        .enumerate()
-        .map(|(number, region)| {
-            // Region n of every phase is the same memory: phases are parts of one program.
-            let own = own_data(seat);
-            let start = match (region.shared, phase.kernel) {
-                (true, true) => DATA_BASE,
-                (true, false) => seat.base,
-                (false, _) => own,
-            };
-            let space = if phase.kernel { KERNEL_DATA } else { 0 };
-            (start + number as u64 * REGION_GAP) | space
-        })
-        .collect();
+    let bases = bases(phase, seat);
     for (places, shares) in [(loads, for_loads), (others, for_others)] {
         let dealt = deal(&shares, Places::of(&places, hot), random);
         for (place, region) in places.into_iter().zip(dealt) {

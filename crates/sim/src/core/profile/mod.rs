@@ -21,7 +21,7 @@ pub use sieve::{Access, Sieve};
 pub use statistical::{Branches, Code, Lock, Mix, Pattern, Phase, Region, Sources};
 
 use super::preset::Provenance;
-use super::{Placement, Preset, Stream, ThreadInput, Uop};
+use super::{Placement, Preset, Stream, ThreadInput, Touched, Uop};
 use crate::numbers::Numbers;
 use coretwin_base::random;
 
@@ -87,6 +87,16 @@ impl Profile {
         }
     }
 
+    /// What a thread touches again and again; `copy` as in [`Self::input`].
+    fn touched(&self, seed: u64, copy: u16) -> Vec<Touched> {
+        let seat = Seat::of(&self.name, seed, copy);
+        match &self.work {
+            Work::Sieve(sieve) => sieve.touched(),
+            Work::Body(body) => body.touched(body.start(seat)),
+            Work::Statistical(phases) => program::touched(phases, seat),
+        }
+    }
+
     /// Micro-operations of one round: of the whole sieve, of a body, or of all phases.
     pub fn round_uops(&self, preset: &Preset) -> u64 {
         let fused = preset.fuses_compare_and_branch;
@@ -135,6 +145,7 @@ impl Profile {
             page_bytes: self.page_bytes,
             placement: self.placement,
             round_uops: self.round_uops(preset),
+            touched: self.touched(seed, copy),
         }
     }
 }

@@ -3,10 +3,10 @@
 //! Only outcomes of branches and random addresses are drawn at execution, from counter-based streams,
 //! so a thread's stream is independent of its sibling and of batch sizes.
 
-use super::layout::{Draw, Program, lay_out};
+use super::layout::{self, Draw, Program, lay_out};
 use super::statistical::{Lock, Phase, REGIONS_MAX};
 use super::{DATA_BASE, Seat, cut_sources};
-use crate::core::{Class, Effect, KERNEL_DATA, Stream, Uop};
+use crate::core::{Class, Effect, KERNEL_DATA, Stream, Touched, Uop};
 use crate::numbers::Numbers;
 
 /// Slots executed in a row before hot and cold code can change places.
@@ -40,16 +40,20 @@ pub(super) struct ProgramStream {
 /// Locks lie so far before the data.
 const LOCKS_BELOW: u64 = 8192;
 
+/// A phase's number: phases of one name are the same code, on other data.
+fn number(phases: &[Phase], phase: &Phase) -> usize {
+    phases.iter().position(|other| other.name == phase.name).unwrap_or(0)
+}
+
+/// What the phases touch again and again.
+pub(super) fn touched(phases: &[Phase], seat: Seat) -> Vec<Touched> {
+    phases.iter().flat_map(|phase| layout::touched(phase, number(phases, phase), seat)).collect()
+}
+
 /// The stream of these phases for one thread.
 pub(super) fn stream(phases: &[Phase], fused: bool, seat: Seat) -> ProgramStream {
-    let programs: Vec<Program> = phases
-        .iter()
-        .map(|phase| {
-            // Phases of one name are the same code, on other data.
-            let same = |other: &Phase| other.name == phase.name;
-            lay_out(phase, phases.iter().position(same).unwrap_or(0), fused, seat)
-        })
-        .collect();
+    let programs: Vec<Program> =
+        phases.iter().map(|phase| lay_out(phase, number(phases, phase), fused, seat)).collect();
     let ahead = programs[0].start();
     ProgramStream {
         programs,

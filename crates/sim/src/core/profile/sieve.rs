@@ -6,7 +6,7 @@
 //! seed moves it between runs.
 
 use super::{CODE_BASE, CODE_BYTES_PER_UOP, DATA_BASE, cut_sources};
-use crate::core::{Class, Effect, Stream, Uop};
+use crate::core::{Class, Effect, Stream, Touched, Uop};
 
 /// The sieve's size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +50,11 @@ impl Sieve {
         let (size, accesses) = (u64::from(self.table_bytes), self.accesses().count() as u64);
         let test = if fused { 1 } else { 2 };
         accesses * (2 + test) + (size - 2) * test + size
+    }
+
+    /// Its table.
+    pub(super) fn touched(self) -> Vec<Touched> {
+        vec![Touched { code: false, start: DATA_BASE, bytes: u64::from(self.table_bytes) }]
     }
 
     pub(super) fn stream(self, fused: bool) -> SieveStream {
