@@ -149,7 +149,7 @@ static bool look(u32 cpu)
 	return here->owed;
 }
 
-/* A unit with tasks that no CPU takes any more, since it is about to go; none. */
+/* The unit of a CPU that is going offline while tasks wait there and no other CPU serves its queue; NONE without one. */
 noinline u32 going_unit(void)
 {
 	u32 index;
@@ -169,7 +169,7 @@ noinline u32 going_unit(void)
 	return NONE;
 }
 
-/* A busy CPU takes what waits for one that is about to go. */
+/* Now and then a busy CPU looks for such a unit, and owes itself the tasks that wait there. */
 static bool look_for_going(u32 cpu)
 {
 	u64 now = ticks_now() / GOING_TICKS, earlier = READ_ONCE(looked_for_going);

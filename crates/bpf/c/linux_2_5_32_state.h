@@ -79,7 +79,7 @@ enum counter {
 #define BUSY_REBALANCE (HZ / 4)
 /* No task loses its CPU by it: counters say when. */
 #define SLICE_NS 1000000000ull
-/* Ticks between two looks for a CPU that is about to go. */
+/* Ticks between two looks for a CPU that is going offline. */
 #define GOING_TICKS (HZ / 50)
 /* Tasks that a CPU looks at in one walk: to choose, to take one from another queue, for those that wait too long. */
 #define LOOKED_MAX 4096
@@ -163,7 +163,7 @@ extern const struct rq runqueues KSYM;
 
 /* By core where its CPUs share one, or by CPU. */
 static struct queue queues[CPUS_MAX];
-/* The last tick at which idle CPUs were told, and the last look for a CPU that is about to go. */
+/* The last tick at which idle CPUs were told, and the last look for a CPU that is going offline. */
 static u64 told, looked_for_going;
 
 static always_inline struct queue *queue_at(u32 queue)

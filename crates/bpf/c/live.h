@@ -266,12 +266,13 @@ void on_cpu_online(u64 *context)
 		comes_online(cpu);
 }
 
-/* The kernel's, which shows it if it was built with KALLSYMS_ALL: CPUs that take tasks from queues. */
+/* The kernel's mask of CPUs that still take tasks from queues; a kernel without CONFIG_KALLSYMS_ALL hides it. */
 extern const void __cpu_active_mask KSYM WEAK;
 
 /*
- * Whether a CPU is about to go. It takes nothing from queues then, but cpu_offline comes only after all CPUs went
- * through RCU, whose thread may wait in this very CPU's queue: for 43 s, on 6.12, until the watchdog ended it.
+ * Whether a CPU is going offline. From then on it takes nothing from queues, but the kernel calls cpu_offline only
+ * after a grace period of RCU. If RCU's own thread waits in the queue of that CPU, neither ever ends: on 6.12 the
+ * watchdog ejected a scheduler after 43 s.
  */
 static always_inline bool is_going(u32 cpu)
 {

@@ -32,7 +32,7 @@ impl Signalled {
     }
 }
 
-/// Signals that stop a measurement: a hang-up does unless it was ignored when this program was started.
+/// Signals that stop a measurement; SIGHUP is one of them unless it was ignored when this program was started.
 fn heeded() -> impl Iterator<Item = i32> {
     // Asked once: after a handler is registered, the signal is ignored no more.
     static IGNORED: OnceLock<bool> = OnceLock::new();

@@ -194,7 +194,7 @@ fn locked_operations_are_counted_once_and_slow_the_program() {
     };
     let ((without, fast), (imported, slow)) = (with(0), with(90_000_000));
     assert!(
-        imported.counted.contains(&"locked operations: 90000000 counted by cachegrind".to_owned())
+        imported.counted.contains(&"locked operations: 90000000 counted by callgrind".to_owned())
     );
     assert!(imported.text.contains("load = 0.1828, store = 0.0818,"), "{}", imported.text);
     assert!(imported.text.contains("atomic = 0.0091,"), "{}", imported.text);

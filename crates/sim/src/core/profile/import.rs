@@ -43,7 +43,10 @@ pub fn from_perf_stat(file: &str, name: &str, text: &str) -> Result<Imported> {
 /// # Errors
 /// [`Error`] as [`from_perf_stat`], and for a line or field that is not theirs.
 pub fn from_cachegrind(file: &str, name: &str, text: &str, assumed: Assumed) -> Result<Imported> {
-    from_counts(&VALGRIND, file, name, &Counts::of_valgrind(file, text)?, assumed)
+    let counts = Counts::of_valgrind(file, text)?;
+    // Of the two, callgrind alone counts locked operations.
+    let name_of = counts.first(&[LOCKED]).map_or("cachegrind", |_| "callgrind");
+    from_counts(&Counter { name: name_of, ..VALGRIND }, file, name, &counts, assumed)
 }
 
 /// What no counter says. It decides the speed alone, so a measured speed decides it.
@@ -100,8 +103,11 @@ const OF_VALGRIND: [(&str, &[&str]); 10] = [
     ("L1-dcache-store-misses", &["D1mw"]),
     ("LLC-load-misses", &["DLmr"]),
     ("L1-icache-load-misses", &["I1mr"]),
-    ("mem_inst_retired.lock_loads", &["Ge"]),
+    (LOCKED, &["Ge"]),
 ];
+
+/// Locked operations, by perf's name.
+const LOCKED: &str = "mem_inst_retired.lock_loads";
 
 fn from_counts(
     by: &Counter,
@@ -347,8 +353,7 @@ impl Writer {
 
     /// Locked operations: they wait for all that is older, which decides the speed of what has many.
     fn locked(&mut self, counts: &Counts) -> (f64, String) {
-        let event = "mem_inst_retired.lock_loads";
-        self.share("locked operations", counts.first(&[event]), 0.0)
+        self.share("locked operations", counts.first(&[LOCKED]), 0.0)
     }
 
     fn sources(&mut self) -> String {

@@ -42,7 +42,7 @@ const TIMEOUT_FAST: Duration = Duration::from_secs(8 * 60);
 const FIRST_MAJOR: u32 = 6;
 const FIRST_MINOR: u32 = 12;
 
-/// Cores without siblings, so that whatever waits for one has no other CPU to take it.
+/// A boot with cores of one CPU: when one goes offline, no sibling serves its queue.
 const HOTPLUG: &str = "hotplug";
 
 fn machines(wanted: &Wanted) -> Vec<Machine> {

@@ -24,7 +24,7 @@ const BOMB: &str =
 const TURNS: Duration = Duration::from_secs(3);
 /// Long enough for shares of bound tasks, though other CPUs end an epoch of 2.4.19 and CPUs of a guest take turns.
 const SHARES: Duration = Duration::from_secs(12);
-/// A task waits no longer for a CPU that goes, though those of a guest take turns.
+/// The longest wait while CPUs go and come, in a guest whose CPUs take turns.
 const GOING_NS_MAX: u64 = 5_000_000_000;
 /// A policy that is handled roughly, and what it owes then.
 pub(super) struct Rough {
@@ -334,7 +334,7 @@ fn displaced(rough: &Rough) -> Result<String> {
         r#"{ name = "normal", steps = [{ forever = true, steps = [{ compute_us = 1000 }] }] }"#
             .to_owned(),
     ];
-    // Where a guest has more CPUs it would find one that no real-time task takes, and stay.
+    // On a fifth CPU no real-time task would displace it.
     let mut tasks = vec![r#"{ program = "normal", cpus = "0-3" }"#.to_owned()];
     for cpu in 0..4 {
         let turn = "{ forever = true, steps = [{ compute_us = 3000 }, { sleep_us = 9000 }] }";
