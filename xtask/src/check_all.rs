@@ -1,8 +1,9 @@
 //! `cargo xtask check-all`: the checks too long for every change, one row each. How long each takes, or how
 //! often it tries, is a variable of its environment; one that is set already is left as it is, so that
-//! `CORETWIN_KILLS=5 cargo xtask check-all kills` is short. `--short` sets them all.
+//! `CORETWIN_KILLS=5 cargo xtask check-all kills` is short. `--short` sets them all. A check that ends at full
+//! length writes its line into `docs/evidence/check-all.md`, so that the whole can be run in parts.
 
-use crate::stages::{Stage, run_all};
+use crate::stages::{Ended, Stage, listed, run_all};
 use anyhow::{Context, Result, bail};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -258,7 +259,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
         }
     }
     match flags[..] {
-        [] => run_all(root, &chosen(&names), None),
+        [] => run_all(root, &chosen(&names), &[], &mut |ended| record(root, ended)),
         [flag] if flag == "--short" => run_short(&names),
         _ => bail!("cargo xtask check-all [--short] [NAME...], not '{}'", arguments.join(" ")),
     }
@@ -268,6 +269,63 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
 fn chosen(names: &[&String]) -> Vec<&'static Stage> {
     let wanted = |check: &&&Stage| names.is_empty() || names.iter().any(|name| *name == check.name);
     CHECKS.iter().filter(wanted).copied().collect()
+}
+
+/// Where it is written when each check last ended at full length.
+const PAGE: &str = "docs/evidence/check-all.md";
+const HEAD: &str = "\
+# The long checks, one by one
+
+Written by `cargo xtask check-all [NAME...]`: when each last ended at full length, how long it took, and what of it
+passed. `make test` runs none of them.
+
+| check | day | commit | minutes | passed | failed | done |
+|---|---|---|---|---|---|---|
+";
+
+/// Writes the line of a check that has ended, if nobody made it shorter.
+fn record(root: &Path, ended: &Ended) -> Result<()> {
+    let Some(check) = CHECKS.iter().find(|check| check.name == ended.name) else { return Ok(()) };
+    let is_short =
+        |(name, length): &(&str, &str)| std::env::var(name).is_ok_and(|given| given != *length);
+    if check.environment.iter().any(is_short) {
+        return Ok(());
+    }
+    let said_by = |program: &str, words: &[&str]| -> Result<String> {
+        let output = Command::new(program).args(words).current_dir(root).output();
+        let output = output.with_context(|| format!("starting {program}"))?;
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let day = said_by("date", &["--utc", "+%F"])?;
+    let commit = said_by("git", &["describe", "--always", "--dirty"])?;
+    let page = root.join(PAGE);
+    let before = std::fs::read_to_string(&page).unwrap_or_default();
+    std::fs::write(&page, with_line(&before, ended, &day, &commit))
+        .with_context(|| format!("writing {}", page.display()))
+}
+
+/// The page with the line of one check made anew; those without a line have not been run.
+fn with_line(before: &str, ended: &Ended, day: &str, commit: &str) -> String {
+    let outcome = &ended.outcome;
+    let minutes = ended.took.as_secs_f64() / 60.0;
+    let made = format!(
+        "| {} | {day} | {commit} | {minutes:.1} | {} | {} | {} |",
+        ended.name,
+        outcome.tally.passed,
+        outcome.tally.failed,
+        listed(&outcome.deeds)
+    );
+    let line_of = |name: &str| match name == ended.name {
+        true => Some(made.clone()),
+        false => {
+            before.lines().find(|line| line.starts_with(&format!("| {name} |"))).map(str::to_owned)
+        }
+    };
+    let lines = CHECKS.iter().map(|check| {
+        let none = || format!("| {} | not yet | | | | | |", check.name);
+        line_of(check.name).unwrap_or_else(none) + "\n"
+    });
+    HEAD.to_owned() + &lines.collect::<String>()
 }
 
 /// Becomes this chore once more, with the variables set.
@@ -297,6 +355,32 @@ mod tests {
         let names = ["faults".to_owned(), "kills".to_owned()];
         let chosen = chosen(&names.iter().collect::<Vec<_>>());
         assert_eq!(chosen.iter().map(|check| check.name).collect::<Vec<_>>(), ["kills", "faults"]);
+    }
+
+    #[test]
+    fn a_check_that_ended_has_a_line_and_the_others_keep_theirs() {
+        use crate::stages::{Deeds, Outcome, Tally};
+        let ended = |name, passed, failed| Ended {
+            name,
+            took: std::time::Duration::from_secs(90),
+            how: "",
+            outcome: Outcome {
+                tally: Tally { passed, failed },
+                deeds: Deeds::from([("kills".to_owned(), 9)]),
+            },
+        };
+        let first = with_line("", &ended("kills", 3, 0), "2026-01-02", "abc");
+        assert!(
+            first.contains("\n| kills | 2026-01-02 | abc | 1.5 | 3 | 0 | 9 kills |\n"),
+            "{first}"
+        );
+        assert!(first.contains("\n| soak | not yet |"), "{first}");
+        let second = with_line(&first, &ended("soak", 0, 1), "2026-01-03", "abd");
+        assert!(second.contains("| kills | 2026-01-02 | abc |"), "{second}");
+        assert!(second.contains("| soak | 2026-01-03 | abd | 1.5 | 0 | 1 |"), "{second}");
+        assert_eq!(first.lines().count(), second.lines().count());
+        let again = with_line(&second, &ended("kills", 4, 0), "2026-01-04", "abe");
+        assert!(again.contains("abe") && !again.contains("abc"), "{again}");
     }
 
     #[test]

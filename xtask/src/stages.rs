@@ -1,11 +1,12 @@
-//! Stages: commands run one after another, timed, their test results added up; one may run beside.
+//! Stages: commands run one after another, timed, their test results added up; some run beside the others.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// A command with a name.
 pub(crate) struct Stage {
@@ -18,7 +19,22 @@ pub(crate) struct Stage {
 }
 
 /// How much was done of what, as lines like `did: 200 kills of studies` tell.
-type Deeds = BTreeMap<String, u64>;
+pub(crate) type Deeds = BTreeMap<String, u64>;
+
+/// What a stage came to.
+pub(crate) struct Outcome {
+    pub(crate) tally: Tally,
+    pub(crate) deeds: Deeds,
+}
+
+/// A stage that ran.
+pub(crate) struct Ended {
+    pub(crate) name: &'static str,
+    pub(crate) took: Duration,
+    /// Added to its line: whether it ran beside others.
+    pub(crate) how: &'static str,
+    pub(crate) outcome: Outcome,
+}
 
 /// What passed and what failed: tests where a stage runs tests, else the stage itself.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -32,9 +48,17 @@ impl Tally {
         self.passed += other.passed;
         self.failed += other.failed;
     }
+
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self { passed: 0, failed: 0 } => "skipped",
+            Self { failed: 0, .. } => "passed",
+            _ => "FAILED",
+        }
+    }
 }
 
-/// A stage that takes long and costs little: it runs beside those that follow another, and is waited
+/// A stage that waits more than it computes: it runs beside those that follow another, and is waited
 /// for after the last.
 pub(crate) struct Beside {
     /// The name of the stage after which it is started.
@@ -43,68 +67,82 @@ pub(crate) struct Beside {
 }
 
 /// Runs every stage, whatever became of those before it, and prints the minutes of each,
-/// what was done, and `N passed, N failed`. Whether nothing failed.
-pub(crate) fn run_all(root: &Path, stages: &[&Stage], beside: Option<&Beside>) -> Result<bool> {
-    run_to(&mut std::io::stdout().lock(), root, stages, beside)
+/// what was done, and `N passed, N failed`. Whether nothing failed. `told` hears of each that ended.
+pub(crate) fn run_all(
+    root: &Path,
+    stages: &[&'static Stage],
+    beside: &[Beside],
+    told: &mut dyn FnMut(&Ended) -> Result<()>,
+) -> Result<bool> {
+    run_to(&mut std::io::stdout().lock(), root, stages, beside, told)
 }
 
 fn run_to(
     out: &mut dyn Write,
     root: &Path,
-    stages: &[&Stage],
-    beside: Option<&Beside>,
+    stages: &[&'static Stage],
+    beside: &[Beside],
+    told: &mut dyn FnMut(&Ended) -> Result<()>,
 ) -> Result<bool> {
-    let mut total = Tally::default();
-    let mut times = Vec::new();
-    let mut deeds = Deeds::new();
     let began = Instant::now();
-    let mut running = None;
-    let mut end = |started: Instant, stage: &Stage, how: &str, tally: Tally| {
-        let minutes = started.elapsed().as_secs_f64() / 60.0;
-        let outcome = match tally {
-            Tally { passed: 0, failed: 0 } => "skipped",
-            Tally { failed: 0, .. } => "passed",
-            _ => "FAILED",
-        };
-        times.push(format!("{:<12} {minutes:>6.1} min  {outcome}{how}\n", stage.name));
-        total.add(tally);
-    };
+    let (mut ended, mut running) = (Vec::new(), Vec::new());
     for stage in stages {
         writeln!(out, "\n=== {}: {}", stage.name, command(stage).join(" "))?;
         out.flush()?;
         let started = Instant::now();
-        let tally = match start(root, stage) {
-            Ok(child) => finish(child, out, &mut deeds)?,
+        let outcome = match start(root, stage) {
+            Ok(child) => finish(child, out)?,
             Err(error) => {
                 writeln!(out, "{error:#}")?;
-                Tally { passed: 0, failed: 1 }
+                Outcome { tally: Tally { passed: 0, failed: 1 }, deeds: Deeds::new() }
             }
         };
-        end(started, stage, "", tally);
-        if let Some(Beside { stage, .. }) = beside.filter(|beside| beside.after == stage.name) {
-            writeln!(
-                out,
-                "\n=== {}: {}, beside what follows",
-                stage.name,
-                command(stage).join(" ")
-            )?;
-            running = Some((Instant::now(), *stage, start(root, stage)?));
+        let stage_ended = Ended { name: stage.name, took: started.elapsed(), how: "", outcome };
+        told(&stage_ended)?;
+        ended.push(stage_ended);
+        for Beside { stage, .. } in beside.iter().filter(|beside| beside.after == stage.name) {
+            let command = command(stage).join(" ");
+            writeln!(out, "\n=== {}: {command}, beside what follows", stage.name)?;
+            running.push((stage.name, keep(stage, start(root, stage)?)));
         }
     }
-    if let Some((started, stage, child)) = running {
-        writeln!(out, "\n=== {}: waited for", stage.name)?;
+    for (name, kept) in running {
+        writeln!(out, "\n=== {name}: waited for")?;
         out.flush()?;
-        end(started, stage, ", beside the others", finish(child, out, &mut deeds)?);
+        let kept = kept.join().map_err(|_| anyhow!("reading what {name} prints"))?;
+        let (printed, stage_ended) = kept?;
+        out.write_all(&printed)?;
+        told(&stage_ended)?;
+        ended.push(stage_ended);
     }
-    writeln!(out, "\n{}", times.concat())?;
+    sum_up(out, &ended, began.elapsed())
+}
+
+/// The end of it: minutes, deeds, tests.
+fn sum_up(out: &mut dyn Write, ended: &[Ended], took: Duration) -> Result<bool> {
+    let (mut total, mut deeds) = (Tally::default(), Deeds::new());
+    writeln!(out)?;
+    for Ended { name, took, how, outcome } in ended {
+        let minutes = took.as_secs_f64() / 60.0;
+        writeln!(out, "{name:<12} {minutes:>6.1} min  {}{how}", outcome.tally.word())?;
+        total.add(outcome.tally);
+        for (what, count) in &outcome.deeds {
+            *deeds.entry(what.clone()).or_default() += count;
+        }
+    }
+    writeln!(out)?;
     if !deeds.is_empty() {
-        let hours = began.elapsed().as_secs_f64() / 3600.0;
-        let deeds = deeds.iter().map(|(what, count)| format!("{count} {what}"));
-        let deeds = deeds.collect::<Vec<_>>().join(", ");
+        let (deeds, hours) = (listed(&deeds), took.as_secs_f64() / 3600.0);
         writeln!(out, "done: {deeds}; {hours:.1} hours, {} findings\n", total.failed)?;
     }
     writeln!(out, "{} passed, {} failed", total.passed, total.failed)?;
     Ok(total.failed == 0)
+}
+
+/// Deeds in one line.
+pub(crate) fn listed(deeds: &Deeds) -> String {
+    let deeds = deeds.iter().map(|(what, count)| format!("{count} {what}"));
+    deeds.collect::<Vec<_>>().join(", ")
 }
 
 /// What a stage runs: where it has cargo build the program, with the features of all chores. Single
@@ -134,10 +172,21 @@ fn start(root: &Path, stage: &Stage) -> Result<Child> {
         .with_context(|| format!("starting {program}; is it installed?"))
 }
 
+/// Reads what it prints for later, so that it never waits for a reader and no two speak at once.
+fn keep(stage: &'static Stage, child: Child) -> JoinHandle<Result<(Vec<u8>, Ended)>> {
+    let started = Instant::now();
+    std::thread::spawn(move || {
+        let mut printed = Vec::new();
+        let outcome = finish(child, &mut printed)?;
+        let how = ", beside the others";
+        Ok((printed, Ended { name: stage.name, took: started.elapsed(), how, outcome }))
+    })
+}
+
 /// Hands on what it prints until it has ended.
-fn finish(mut child: Child, out: &mut dyn Write, deeds: &mut Deeds) -> Result<Tally> {
+fn finish(mut child: Child, out: &mut dyn Write) -> Result<Outcome> {
     let output = BufReader::new(child.stdout.take().context("no output to read")?);
-    let mut tally: Option<Tally> = None;
+    let (mut tally, mut deeds): (Option<Tally>, _) = (None, Deeds::new());
     for line in output.split(b'\n') {
         let line = line?;
         out.write_all(&line)?;
@@ -151,7 +200,7 @@ fn finish(mut child: Child, out: &mut dyn Write, deeds: &mut Deeds) -> Result<Ta
         }
     }
     out.flush()?;
-    Ok(judge(tally, child.wait()?.success()))
+    Ok(Outcome { tally: judge(tally, child.wait()?.success()), deeds })
 }
 
 /// A stage without tests counts as one; a failure that no test shows (a crate that does not build)
@@ -187,14 +236,22 @@ fn deed(line: &str) -> Option<(u64, &str)> {
 mod tests {
     use super::*;
 
+    fn run(out: &mut Vec<u8>, root: &Path, stages: &[&'static Stage], beside: &[Beside]) -> bool {
+        run_to(out, root, stages, beside, &mut |_| Ok(())).expect("run")
+    }
+
+    fn stage(name: &'static str, argv: &[&'static str]) -> &'static Stage {
+        let argv = Box::leak(Box::from(argv));
+        Box::leak(Box::new(Stage { name, argv, environment: &[("RESULT", "1 passed")] }))
+    }
+
     #[test]
     fn what_was_done_is_added_up_and_told_at_the_end() {
         let script =
             "echo 'did: 3 kills'; echo 'did: 4 kills'; echo 'did: x'; echo ' did: 1 fault'";
-        let argv = Box::leak(Box::new(["sh", "-c", script]));
-        let stage = Stage { name: "x", argv, environment: &[] };
+        let stage = stage("x", &["sh", "-c", script]);
         let mut out = Vec::new();
-        run_to(&mut out, Path::new("/"), &[&stage, &stage], None).expect("run");
+        run(&mut out, Path::new("/"), &[stage, stage], &[]);
         let text = String::from_utf8(out).expect("text");
         assert!(text.contains("done: 2 fault, 14 kills; 0.0 hours, 0 findings"), "{text}");
         assert!(text.ends_with("\n2 passed, 0 failed\n"), "{text}");
@@ -242,39 +299,58 @@ mod tests {
 
     #[test]
     fn stages_run_to_the_end_and_report_failure() {
-        let stage = |argv| Stage { name: "x", argv, environment: &[("RESULT", "1 passed")] };
         let script = "echo \"test result: ok. $RESULT; 0 failed;\"";
-        let good = stage(Box::leak(Box::new(["sh", "-c", script])));
-        let bad = stage(&["false"]);
+        let good = stage("x", &["sh", "-c", script]);
+        let bad = stage("x", &["false"]);
         let mut out = Vec::new();
-        assert!(!run_to(&mut out, Path::new("/"), &[&bad, &good], None).expect("run"));
+        assert!(!run(&mut out, Path::new("/"), &[bad, good], &[]));
         let text = String::from_utf8(out).expect("text");
         assert!(text.ends_with("1 passed, 1 failed\n") && text.contains("FAILED"), "{text}");
-        assert!(run_to(&mut Vec::new(), Path::new("/"), &[&good], None).expect("run"));
+        assert!(run(&mut Vec::new(), Path::new("/"), &[good], &[]));
         // What cannot be started fails, and the next is run.
-        let none = stage(&["no-such-program"]);
+        let none = stage("x", &["no-such-program"]);
         let mut out = Vec::new();
-        assert!(!run_to(&mut out, Path::new("/"), &[&none, &good], None).expect("run"));
+        assert!(!run(&mut out, Path::new("/"), &[none, good], &[]));
         let text = String::from_utf8(out).expect("text");
         assert!(text.ends_with("1 passed, 1 failed\n") && text.contains("installed?"), "{text}");
     }
 
     #[test]
+    fn a_stage_beside_the_others_never_waits_for_a_reader() {
+        let folder = tempfile::tempdir().expect("folder");
+        // More than a pipe holds, and only then what the next stage waits for.
+        let talks =
+            stage("talks", &["sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' x; echo; touch a"]);
+        let listens = stage("listens", &["sh", "-c", "until [ -e a ]; do sleep 0.01; done"]);
+        let beside = [Beside { after: "first", stage: talks }];
+        let mut out = Vec::new();
+        let stages = [stage("first", &["true"]), listens];
+        assert!(run(&mut out, folder.path(), &stages, &beside));
+        assert!(out.len() > 1_000_000, "{}", out.len());
+    }
+
+    #[test]
     fn a_stage_beside_the_others_is_waited_for_and_counts() {
-        let stage = |name, argv| &*Box::leak(Box::new(Stage { name, argv, environment: &[] }));
         let folder = tempfile::tempdir().expect("folder");
         // Each waits for the other: only side by side do they end.
-        let waits =
-            stage("waits", &["sh", "-c", "touch a; until [ -e b ]; do sleep 0.01; done; exit 1"]);
+        let waits = stage(
+            "waits",
+            &[
+                "sh",
+                "-c",
+                "touch a; until [ -e b ]; do sleep 0.01; done; echo did: 2 waits; exit 1",
+            ],
+        );
         let answers =
             stage("answers", &["sh", "-c", "until [ -e a ]; do sleep 0.01; done; touch b"]);
-        let beside = Beside { after: "first", stage: waits };
+        let beside = [Beside { after: "first", stage: waits }];
         let mut out = Vec::new();
         let stages = [stage("first", &["true"]), answers];
-        let all_well = run_to(&mut out, folder.path(), &stages, Some(&beside));
+        let all_well = run(&mut out, folder.path(), &stages, &beside);
         let text = String::from_utf8(out).expect("text");
-        assert!(!all_well.expect("run"), "{text}");
+        assert!(!all_well, "{text}");
         assert!(text.contains("FAILED, beside the others"), "{text}");
+        assert!(text.contains("done: 2 waits;"), "{text}");
         assert!(text.ends_with("2 passed, 1 failed\n"), "{text}");
     }
 }
