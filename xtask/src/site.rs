@@ -39,6 +39,18 @@ pub(crate) fn run(root: &Path) -> Result<bool> {
     if folder.exists() {
         fs::remove_dir_all(&folder).with_context(|| format!("removing {}", folder.display()))?;
     }
+    let pages = lay_out(root, &folder)?;
+    report(root, &folder.join(REPORT))?;
+    let broken = broken(&folder)?;
+    for (page, link) in &broken {
+        crate::print(&format!("{page}: {link} leads nowhere\n"));
+    }
+    crate::print(&format!("{pages} pages in {}\n", folder.join("index.html").display()));
+    Ok(broken.is_empty())
+}
+
+/// Everything but the report; how many pages.
+fn lay_out(root: &Path, folder: &Path) -> Result<usize> {
     let mut pages = Vec::new();
     for name in FOLDERS {
         for path in files_of(&root.join(name))? {
@@ -57,13 +69,7 @@ pub(crate) fn run(root: &Path) -> Result<bool> {
     write(&folder.join("style.css"), STYLE.as_bytes())?;
     let script = format!("const PAGES = {};\n{SCRIPT}", index(&pages));
     write(&folder.join("search.js"), script.as_bytes())?;
-    report(root, &folder.join(REPORT))?;
-    let broken = broken(&folder)?;
-    for (page, link) in &broken {
-        crate::print(&format!("{page}: {link} leads nowhere\n"));
-    }
-    crate::print(&format!("{} pages in {}\n", pages.len(), folder.join("index.html").display()));
-    Ok(broken.is_empty())
+    Ok(pages.len())
 }
 
 /// A report as a study writes it, of a simulated machine, so that it is the same everywhere.
@@ -295,5 +301,83 @@ mod tests {
         let found = broken(folder.path()).expect("read");
         let links: Vec<&str> = found.iter().map(|(_, link)| link.as_str()).collect();
         assert_eq!(links, ["#b", "x.html"]);
+    }
+
+    /// What a reader does: types words, looks at the first hit, turns the light on and off; then on a phone.
+    const READER: &str = "<script>addEventListener('load', () => {
+        const colour = () => getComputedStyle(document.body).backgroundColor;
+        const box = document.getElementById('search'), found = document.getElementById('found');
+        const type = (text) => { box.value = text; box.dispatchEvent(new Event('input')); };
+        type('switch undo');
+        const hits = found.querySelectorAll('li').length, first = found.querySelector('a')?.href;
+        type('zzzz qqqq');
+        const none = found.textContent;
+        box.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape' }));
+        const gone = found.hidden && box.value === '';
+        const before = colour();
+        document.getElementById('theme').click();
+        const seen = { hits, first, none, gone, before, after: colour(), width: innerWidth,
+            over: document.documentElement.scrollWidth - innerWidth,
+            menu: getComputedStyle(document.querySelector('nav')).display };
+        const said = (seen) => { document.title = 'seen ' + JSON.stringify(seen) + ' end'; };
+        if (parent === window) said(seen); else parent.postMessage(seen, '*');
+    })</script>";
+
+    /// What that reader saw, in a real browser.
+    fn seen(browser: &str, page: &Path) -> serde_json::Value {
+        let profile = tempfile::tempdir().expect("folder");
+        let output = Command::new("timeout")
+            .args(["120", browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"])
+            .args(["--disable-background-networking", "--disable-extensions", "--disable-sync"])
+            .args(["--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND"])
+            .args(["--virtual-time-budget=5000", "--window-size=1200,900", "--dump-dom"])
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .arg(format!("file://{}", page.display()))
+            .output()
+            .expect("a browser");
+        let dom = String::from_utf8_lossy(&output.stdout);
+        let said = dom.split("<title>seen ").nth(1).and_then(|rest| rest.split(" end<").next());
+        let said = said.unwrap_or_else(|| panic!("no title: {dom:.300}"));
+        serde_json::from_str(&said.replace("&amp;", "&")).expect("JSON")
+    }
+
+    #[test]
+    fn a_reader_finds_a_page_by_words_in_the_dark_and_on_a_phone() {
+        let folder = tempfile::tempdir().expect("folder");
+        lay_out(&crate::root(), folder.path()).expect("pages");
+        write(&folder.path().join(REPORT), b"").expect("a place holder");
+        assert_eq!(broken(folder.path()).expect("links"), Vec::new());
+        let there = |name: &&str| Command::new(name).arg("--version").output().is_ok();
+        let Some(browser) =
+            ["chromium", "chromium-browser", "google-chrome"].into_iter().find(there)
+        else {
+            assert!(std::env::var_os("CI").is_none(), "no chromium on PATH; see .ci/needs");
+            return;
+        };
+        let at = |name: &str| folder.path().join(name);
+        let index = fs::read_to_string(at("index.html")).expect("index");
+        write(&at("desk.html"), (index + READER).as_bytes()).expect("desk");
+        let frame = "<title>-</title><script>addEventListener('message', (event) => {
+            document.title = 'seen ' + JSON.stringify(event.data) + ' end'; })</script>
+            <iframe width=360 height=700 src=desk.html></iframe>";
+        write(&at("phone.html"), frame.as_bytes()).expect("phone");
+        let desk = seen(browser, &at("desk.html"));
+        assert!(desk["hits"].as_u64() >= Some(3), "{desk}");
+        let first = desk["first"].as_str().expect("a hit").strip_prefix("file://").expect("a file");
+        let (file, anchor) = first.split_once('#').expect("an anchor");
+        let text = fs::read_to_string(file).expect(file);
+        assert!(text.contains(&format!("id=\"{anchor}\"")), "{first}");
+        assert_eq!(
+            (desk["none"].as_str(), desk["gone"].as_bool()),
+            (Some("nothing found"), Some(true))
+        );
+        assert_eq!(
+            (desk["before"].as_str(), desk["after"].as_str()),
+            (Some("rgb(255, 255, 255)"), Some("rgb(20, 24, 29)"))
+        );
+        let phone = seen(browser, &at("phone.html"));
+        assert_eq!((desk["menu"].as_str(), phone["menu"].as_str()), (Some("block"), Some("none")));
+        assert_eq!(phone["width"].as_u64(), Some(360), "{phone}");
+        assert!(phone["over"].as_i64() <= Some(0), "wider than a phone: {phone}");
     }
 }
