@@ -5,7 +5,8 @@
 #   study     a clone of this commit and this machine's Rust toolchain, nothing else: `make study`
 #   test      the same, `make test`
 #   image     packaging/Dockerfile, by buildah, upon this root instead of the images it names
-# CORETWIN_RELEASE=trixie takes another release than this machine's, from the same archive.
+#   arm64     the package for arm64, by this release's Rust and cross compiler; its programs run emulated
+# CORETWIN_RELEASE=trixie takes another release than this machine's, from the same archive; arm64 needs sid.
 # As root. Lent by this machine: the network and whom to trust there, the toolchain (read-only), what cargo has
 # downloaded (a copy).
 set -eu
@@ -130,14 +131,38 @@ try_image() {
     echo "chroot: the image was built, and runs"
 }
 
+# Debian builds Rust's library for arm64, too; only its newest release has a Rust that is new enough.
+try_arm64() {
+    git clone --quiet "$here" "$root/source-arm64"
+    lend "$root/root/.cargo/registry"
+    bare dpkg --add-architecture arm64
+    bare apt-get -qq update
+    bare apt-get -qq install -y --no-install-recommends git rustc cargo clang make pkg-config qemu-user-static \
+        gcc libc6-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
+        libstd-rust-dev:arm64 libelf-dev:arm64 zlib1g-dev:arm64 linux-libc-dev >/dev/null
+    target=aarch64-unknown-linux-gnu
+    bare sh -c "cd /source-arm64 && cargo xtask package $target"
+    bare sh -ec 'cd /tmp && dpkg-deb -x /source-arm64/target/package/coretwin_*_arm64.deb arm64
+        file() { od -A n -t x1 -j 18 -N 2 "$1" | tr -d " "; }
+        test "$(file arm64/usr/bin/coretwin)" = b700 # EM_AARCH64 (elf.h)
+        run() { qemu-aarch64-static arm64/usr/bin/coretwin "$@"; }
+        run --version
+        run topology
+        run study --quick --arm a=cpus:0 --arm b=cpus:0 --out study-arm64 -- true >/dev/null
+        run report study-arm64 --format md | head -n 3
+        run study chat:rooms=20 --machine vm-1 --blocks 1 --out simulated-arm64 | head -n 3'
+    echo "chroot: the programs for arm64 were built, and run"
+}
+
 make_root
 for what in "$@"; do
     case $what in
     package) try_package ;;
     study | test) try_make "$what" ;;
     image) try_image ;;
+    arm64) try_arm64 ;;
     *)
-        echo "chroot: package, study, test or image, not '$what'"
+        echo "chroot: package, study, test, image or arm64, not '$what'"
         exit 2
         ;;
     esac

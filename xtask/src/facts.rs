@@ -10,7 +10,7 @@ use std::process::Command;
 
 /// Prints them.
 pub(crate) fn run(root: &Path) -> Result<bool> {
-    let packages = packages(root)?;
+    let packages = packages(root, &target()?)?;
     let mut text = dependencies(&packages)?;
     text += &sizes(root)?;
     text += &unsafe_blocks(root)?;
@@ -39,11 +39,11 @@ pub(crate) fn target() -> Result<String> {
     Ok(target.context("rustc does not say what it builds for")?.to_owned())
 }
 
-/// Every package that the programs are built from, for this kind of machine.
-pub(crate) fn packages(root: &Path) -> Result<Vec<Package>> {
+/// Every package that the programs are built from, for a kind of machine.
+pub(crate) fn packages(root: &Path, target: &str) -> Result<Vec<Package>> {
     let output = Command::new("cargo")
         .args(["metadata", "--format-version", "1", "--locked", "--all-features"])
-        .args(["--filter-platform", &target()?])
+        .args(["--filter-platform", target])
         .current_dir(root)
         .output()
         .context("starting cargo")?;
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn every_dependency_has_a_licence_that_is_allowed() {
         let allowed = allowed();
-        let packages = packages(&crate::root()).expect("metadata");
+        let packages = packages(&crate::root(), &target().expect("host")).expect("metadata");
         for package in packages.iter().filter(|package| !package.own) {
             assert!(permits(&package.licence, &allowed), "{}: {}", package.name, package.licence);
         }

@@ -34,7 +34,7 @@ cargo xtask CHORE
   check-all --short the same, each as short as it goes; less than an hour
   vm [SUITE] [ARGS]       boots real kernels with SMT and checks there; vm --list
   docs              writes docs/reference, from the program's own tables, and the pictures in docs
-  package           a Debian package and an archive of static programs, in target/package
+  package [TARGET]  a Debian package and an archive of static programs, in target/package
   facts             dependencies, licences, sizes of the programs, unsafe blocks
   site              documentation, figures and a report as static pages, in target/site
   python            DuckDB and pandas in target/python, for tests that read our datasets
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         Some("check-all") => check_all::run(&root(), rest),
         Some("vm") => vm::run(&root(), rest),
         Some("docs") => docs::run(&root()),
-        Some("package") => package::run(&root()),
+        Some("package") => package::run(&root(), rest),
         Some("site") => site::run(&root()),
         Some("facts") => facts::run(&root()),
         Some("python") => python::run(&root()),

@@ -3,7 +3,7 @@
 //! programs, and every time is that of the commit.
 
 use crate::{facts, notices};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -38,22 +38,81 @@ const COMPLETIONS: &[(&str, &str)] = &[
     ("fish", "share/fish/vendor_completions.d/coretwin.fish"),
 ];
 
-/// Builds all of it into `target/package`.
-pub(crate) fn run(root: &Path) -> Result<bool> {
+/// What a package is built for.
+struct Goal {
+    /// As rustc names it.
+    target: String,
+    /// As Debian names it.
+    architecture: &'static str,
+    /// What runs its programs here, before their own name; nothing where they are this machine's.
+    runner: Vec<String>,
+}
+
+impl Goal {
+    /// The machine named, else this one.
+    fn of(given: Option<&str>) -> Result<Self> {
+        let host = facts::target()?;
+        let target = given.map_or_else(|| host.clone(), str::to_owned);
+        let (processor, _) = target.split_once('-').unwrap_or((&target, ""));
+        let architecture = match processor {
+            "x86_64" => "amd64",
+            "aarch64" => "arm64",
+            _ => bail!("packages are for x86_64 and aarch64, not '{target}'"),
+        };
+        let runner = match target == host {
+            true => Vec::new(),
+            false => vec![format!("qemu-{processor}-static")],
+        };
+        Ok(Self { target, architecture, runner })
+    }
+
+    /// What cargo and the libraries in C need to build for another machine, as Debian's cross compilers are named.
+    fn cross(&self) -> Vec<(String, String)> {
+        let Some((processor, _)) = self.target.split_once('-').filter(|_| !self.runner.is_empty())
+        else {
+            return Vec::new();
+        };
+        let (plain, upper) =
+            (self.target.replace('-', "_"), self.target.replace('-', "_").to_uppercase());
+        let compiler = format!("{processor}-linux-gnu-gcc");
+        vec![
+            (format!("CARGO_TARGET_{upper}_LINKER"), compiler.clone()),
+            (format!("CC_{plain}"), compiler),
+            ("PKG_CONFIG_ALLOW_CROSS".to_owned(), "1".to_owned()),
+            ("PKG_CONFIG_LIBDIR".to_owned(), format!("/usr/lib/{processor}-linux-gnu/pkgconfig")),
+        ]
+    }
+
+    /// A program of the package, to be run here.
+    fn command(&self, program: &Path) -> Command {
+        let mut words = self.runner.iter().map(PathBuf::from).chain([program.to_owned()]);
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words);
+        command
+    }
+}
+
+/// Builds all of it into `target/package`, for this machine or the one named.
+pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
+    let goal = match arguments {
+        [] => Goal::of(None)?,
+        [target] if !target.starts_with('-') => Goal::of(Some(target))?,
+        _ => bail!("cargo xtask package [TARGET], such as aarch64-unknown-linux-gnu"),
+    };
     let folder = crate::target_folder(root).join("package");
     let stage = folder.join("stage");
     if stage.exists() {
         fs::remove_dir_all(&stage).with_context(|| format!("removing {}", stage.display()))?;
     }
     let epoch = epoch(root)?;
-    let programs = build(root, &folder)?;
-    fill(root, &programs, &stage.join("usr"), &epoch)?;
-    let architecture = text_of(Command::new("dpkg").arg("--print-architecture"))?;
+    let programs = build(root, &folder, &goal)?;
+    fill(root, &programs, &stage.join("usr"), &epoch, &goal)?;
+    let architecture = goal.architecture;
     let version = env!("CARGO_PKG_VERSION");
     let archive = folder.join(format!("coretwin-{version}-{architecture}.tar.gz"));
     pack(&stage, &archive, &epoch)?;
     let package = folder.join(format!("coretwin_{version}_{architecture}.deb"));
-    debian(root, &stage, &package, &architecture, &epoch)?;
+    debian(root, &stage, &package, architecture, &epoch)?;
     for path in [&archive, &package] {
         let bytes =
             fs::metadata(path).with_context(|| format!("reading {}", path.display()))?.len();
@@ -88,8 +147,8 @@ fn pages_below(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Builds the programs; the folder they are in.
-fn build(root: &Path, folder: &Path) -> Result<PathBuf> {
-    let target = &facts::target()?;
+fn build(root: &Path, folder: &Path, goal: &Goal) -> Result<PathBuf> {
+    let target = &goal.target;
     let built = folder.join("build");
     let cargo_home = std::env::var("CARGO_HOME")
         .or_else(|_| std::env::var("HOME").map(|home| format!("{home}/.cargo")))
@@ -109,6 +168,7 @@ fn build(root: &Path, folder: &Path) -> Result<PathBuf> {
             .args(["--package", "coretwin", "--bins"])
             .args(crate::FEATURES)
             .env("CARGO_TARGET_DIR", &built)
+            .envs(goal.cross())
             // Between flags stands a separator that no path has, as a space is one that paths have.
             .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}")),
     )?;
@@ -116,7 +176,7 @@ fn build(root: &Path, folder: &Path) -> Result<PathBuf> {
 }
 
 /// Puts everything in its place below `usr`.
-fn fill(root: &Path, programs: &Path, usr: &Path, epoch: &str) -> Result<()> {
+fn fill(root: &Path, programs: &Path, usr: &Path, epoch: &str, goal: &Goal) -> Result<()> {
     for name in ["coretwin", "coretwin-worker"] {
         place(&programs.join(name), &usr.join("bin").join(name), 0o755)?;
     }
@@ -129,13 +189,13 @@ fn fill(root: &Path, programs: &Path, usr: &Path, epoch: &str) -> Result<()> {
     }
     let coretwin = usr.join("bin/coretwin");
     for (shell, to) in COMPLETIONS {
-        let script = text_of(Command::new(&coretwin).args(["generate", "completions", shell]))?;
+        let script = text_of(goal.command(&coretwin).args(["generate", "completions", shell]))?;
         write(&usr.join(to), format!("{script}\n").as_bytes())?;
     }
-    let notices = notices::text(&facts::packages(root)?)?;
+    let notices = notices::text(&facts::packages(root, &goal.target)?)?;
     write(&usr.join("share/doc/coretwin/licences.txt"), notices.as_bytes())?;
     let pages = usr.join("share/man/man1");
-    run_in(root, Command::new(&coretwin).args(["generate", "man"]).arg(&pages))?;
+    run_in(root, goal.command(&coretwin).args(["generate", "man"]).arg(&pages))?;
     for page in fs::read_dir(&pages)? {
         // -n: neither name nor time.
         run_in(root, Command::new("gzip").args(["-9", "-n"]).arg(page?.path()))?;
@@ -258,6 +318,21 @@ mod tests {
             assert!(crate::root().join(from).is_file(), "{from}");
             assert!(mode & 0o022 == 0 && !to.starts_with('/'), "{to}");
         }
+    }
+
+    #[test]
+    fn another_machine_is_built_for_by_its_cross_compiler_and_run_by_its_emulator() {
+        let goal = Goal::of(Some("aarch64-unknown-linux-gnu")).expect("known");
+        assert_eq!(goal.architecture, "arm64");
+        assert!(goal.cross().contains(&(
+            "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER".to_owned(),
+            "aarch64-linux-gnu-gcc".to_owned()
+        )));
+        assert_eq!(goal.command(Path::new("/x")).get_program(), "qemu-aarch64-static");
+        let here = Goal::of(None).expect("this machine");
+        assert_eq!((here.cross(), here.runner), (Vec::new(), Vec::new()));
+        assert!(Goal::of(Some("riscv64gc-unknown-linux-gnu")).is_err());
+        assert!(run(Path::new("/"), &["--target".to_owned()]).is_err());
     }
 
     #[test]

@@ -253,7 +253,9 @@ pub(in crate::lmbench) fn copy(from: &[u64], to: &mut [u64]) {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(in crate::lmbench) use volatile::{copy, read, read_write, write};
+pub(crate) use volatile::read_write;
+#[cfg(not(target_arch = "x86_64"))]
+pub(in crate::lmbench) use volatile::{copy, read, write};
 
 /// The same loops for other processors; in tests held against those in assembly.
 #[cfg(any(test, not(target_arch = "x86_64")))]
