@@ -20,7 +20,8 @@ command -v debootstrap >/dev/null 2>&1 || apt-get -qq install -y --no-install-re
 folder=$(mktemp -d)
 root=$folder/root
 leave() {
-    for place in proc sys dev/pts dev/shm rust; do umount --lazy "$root/$place" 2>/dev/null || true; done
+    [ ! -e "${formats:-}/coretwin-arm64" ] || echo -1 >"$formats/coretwin-arm64"
+    for place in proc/sys/fs/binfmt_misc proc sys dev/pts dev/shm rust; do umount --lazy "$root/$place" 2>/dev/null || true; done
     rm -rf --one-file-system "$folder"
 }
 trap leave EXIT
@@ -137,15 +138,22 @@ try_arm64() {
     lend "$root/root/.cargo/registry"
     bare dpkg --add-architecture arm64
     bare apt-get -qq update
-    bare apt-get -qq install -y --no-install-recommends git rustc cargo clang make pkg-config qemu-user-static \
-        gcc libc6-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
-        libstd-rust-dev:arm64 libelf-dev:arm64 zlib1g-dev:arm64 linux-libc-dev >/dev/null
+    bare apt-get -qq install -y --no-install-recommends git rustc cargo clang make pkg-config qemu-user \
+        gcc libc6-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross libstd-rust-dev:arm64 \
+        linux-libc-dev autoconf automake autopoint flex bison gawk >/dev/null
+    # The kernel runs them by the release's emulator, as the tool starts its workers by itself.
+    mount -t binfmt_misc none "$root/proc/sys/fs/binfmt_misc"
+    formats=$root/proc/sys/fs/binfmt_misc
+    magic='\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00'
+    mask='\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff'
+    printf '%s\n' ":coretwin-arm64:M::$magic:$mask:/usr/bin/qemu-aarch64:" >"$folder/format"
+    cat "$folder/format" >"$formats/register"
     target=aarch64-unknown-linux-gnu
     bare sh -c "cd /source-arm64 && cargo xtask package $target"
     bare sh -ec 'cd /tmp && dpkg-deb -x /source-arm64/target/package/coretwin_*_arm64.deb arm64
         file() { od -A n -t x1 -j 18 -N 2 "$1" | tr -d " "; }
         test "$(file arm64/usr/bin/coretwin)" = b700 # EM_AARCH64 (elf.h)
-        run() { qemu-aarch64-static arm64/usr/bin/coretwin "$@"; }
+        run() { arm64/usr/bin/coretwin "$@"; }
         run --version
         run topology
         run study --quick --arm a=cpus:0 --arm b=cpus:0 --out study-arm64 -- true >/dev/null

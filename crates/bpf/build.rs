@@ -28,27 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             compile(&clang, &source, &out.join(format!("{stem}.bpf.o")))?;
         }
     }
-    link_zstd();
     Ok(())
-}
-
-/// The static libelf of newer systems (Debian 13) calls zstd, which it says to pkg-config, and which the
-/// library that links it does not ask. All of it is named, for the one that calls comes later on the command
-/// line; what nobody calls is dropped again.
-fn link_zstd() {
-    println!("cargo::rerun-if-env-changed=PKG_CONFIG_LIBDIR");
-    let pkg_config = env::var("PKG_CONFIG").unwrap_or_else(|_| "pkg-config".to_owned());
-    let ask = |question: &str, library: &str| -> Option<String> {
-        let output = Command::new(&pkg_config).args([question, library]).output().ok()?;
-        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    };
-    let asks_for = ask("--print-requires-private", "libelf").unwrap_or_default();
-    if asks_for.lines().any(|line| line.starts_with("libzstd")) {
-        if let Some(folder) = ask("--variable=libdir", "libzstd").filter(|it| !it.is_empty()) {
-            println!("cargo::rustc-link-search=native={folder}");
-        }
-        println!("cargo::rustc-link-lib=static:+whole-archive,-bundle=zstd");
-    }
 }
 
 /// The compiler that CLANG names, or the first new enough.

@@ -61,7 +61,7 @@ impl Goal {
         };
         let runner = match target == host {
             true => Vec::new(),
-            false => vec![format!("qemu-{processor}-static")],
+            false => vec![format!("qemu-{processor}")],
         };
         Ok(Self { target, architecture, runner })
     }
@@ -78,8 +78,6 @@ impl Goal {
         vec![
             (format!("CARGO_TARGET_{upper}_LINKER"), compiler.clone()),
             (format!("CC_{plain}"), compiler),
-            ("PKG_CONFIG_ALLOW_CROSS".to_owned(), "1".to_owned()),
-            ("PKG_CONFIG_LIBDIR".to_owned(), format!("/usr/lib/{processor}-linux-gnu/pkgconfig")),
         ]
     }
 
@@ -328,7 +326,7 @@ mod tests {
             "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER".to_owned(),
             "aarch64-linux-gnu-gcc".to_owned()
         )));
-        assert_eq!(goal.command(Path::new("/x")).get_program(), "qemu-aarch64-static");
+        assert_eq!(goal.command(Path::new("/x")).get_program(), "qemu-aarch64");
         let here = Goal::of(None).expect("this machine");
         assert_eq!((here.cross(), here.runner), (Vec::new(), Vec::new()));
         assert!(Goal::of(Some("riscv64gc-unknown-linux-gnu")).is_err());

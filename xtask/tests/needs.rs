@@ -16,7 +16,18 @@ const TOOLS: &[&str] = &[
 ];
 
 /// What a build needs besides a toolchain.
-const PROGRAMS: &[&str] = &["cc", "clang-19", "make", "pkg-config"];
+const PROGRAMS: &[&str] = &[
+    "cc",
+    "clang-19",
+    "make",
+    "pkg-config",
+    "autoreconf",
+    "automake",
+    "autopoint",
+    "flex",
+    "bison",
+    "gawk",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace").to_owned()

@@ -11,6 +11,7 @@ use std::os::fd::AsRawFd;
 /// Loads of a turn of [`Chain::chase`].
 pub(in crate::lmbench) const LOADS: u64 = 64;
 /// Words of a turn of the other loops; they go over whole turns.
+#[cfg(any(test, target_arch = "x86_64"))]
 pub(in crate::lmbench) const TURN: usize = 32;
 
 /// A line of most caches; memory that is measured begins with one.
