@@ -20,7 +20,7 @@ impl Core<'_> {
         let description = self.preset.rename;
         let width = u64::from(description.width);
         let order = self.order(description.select, stage::RENAME);
-        let mut left = width;
+        let mut left = if self.recovered_at > self.cycle { 0 } else { width };
         let mut served = 0;
         if self.tables.binds {
             self.binding.begin_cycle();
@@ -94,7 +94,7 @@ impl Core<'_> {
 
     /// Charges slots that a sibling had; on the wrong path they are no loss of their own.
     #[inline(always)]
-    fn charge_sibling(&mut self, thread: usize, slots: u64) {
+    pub(super) fn charge_sibling(&mut self, thread: usize, slots: u64) {
         let astray = self.threads[thread].renames_astray();
         let component = if astray { Component::Mispredict } else { Component::SiblingSlots };
         self.charge(thread, component, slots);
