@@ -204,9 +204,6 @@ impl Core<'_> {
                 self.charge(thread, Component::Halt, width * idle);
             } else if let Some(block) = self.block(thread) {
                 self.charge_block(thread, block, width * idle, tick);
-            } else {
-                // Only a sibling's mispredicted branch keeps it from renaming.
-                self.charge_sibling(thread, width * idle);
             }
         }
         let watched = (next - 1) / WATCH_EVERY - (self.cycle - 1) / WATCH_EVERY;
@@ -226,7 +223,6 @@ impl Core<'_> {
                 next = next.min(cycle);
             }
         };
-        at(self.recovered_at);
         let last_tick = self.cycle * self.ticks_per_cycle - 1;
         if let Some(tick) = self.wheel.next(last_tick) {
             at(tick / self.ticks_per_cycle);

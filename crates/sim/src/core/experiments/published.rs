@@ -91,7 +91,7 @@ pub const ROWS: [Row; 15] = [
     service("Go, processor", 1.431, &["gzip"], &[1.659, 1.654, 1.651, 1.639, 1.627, 1.609]),
     service("MediaWiki", 1.417, &[], &[]),
     service("Imgproxy", 1.361, &[], &[]),
-    service("MinIO", 1.360, &["dbench"], &[1.473, 1.470, 1.463, 1.461, 1.453, 1.448]),
+    service("MinIO", 1.360, &["dbench"], &[1.468, 1.471, 1.462, 1.461, 1.456, 1.445]),
     Row {
         stand_in: false,
         ..service("Postgres", 1.357, &["postgres"], &[1.603, 1.594, 1.574, 1.538, 1.493, 1.441])

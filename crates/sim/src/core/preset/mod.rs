@@ -218,6 +218,8 @@ pub struct FrontEnd {
     pub kernel_entry_cycles: u16,
     /// See `kernel_entry_cycles`.
     pub kernel_exit_cycles: u16,
+    /// Whether microcode takes a thread's turns at rename in these cycles, every second one.
+    pub kernel_takes_turns: bool,
 }
 
 /// Hardware prefetching into the second level, trained by first-level misses.

@@ -96,9 +96,11 @@ fn front_end(table: &mut Table<'_>, ways: u8) -> Result<(FrontEnd, bool)> {
         let block_bytes = item.whole("block_bytes", 0..=256)?;
         Ok((stage(item)?, taken, block_bytes))
     })?;
-    let (kernel_entry_cycles, kernel_exit_cycles) = table.item("kernel", |item| {
-        Ok((item.whole("entry_cycles", 0..=10_000)?, item.whole("exit_cycles", 0..=10_000)?))
-    })?;
+    let (kernel_entry_cycles, kernel_exit_cycles, kernel_takes_turns) =
+        table.item("kernel", |item| {
+            let entry = item.whole("entry_cycles", 0..=10_000)?;
+            Ok((entry, item.whole("exit_cycles", 0..=10_000)?, item.flag("takes_turns")?))
+        })?;
     let fuses = table.item_if_any("fusion", |item| item.flag("compare_and_branch"))?;
     let front_end = FrontEnd {
         fetch,
@@ -112,6 +114,7 @@ fn front_end(table: &mut Table<'_>, ways: u8) -> Result<(FrontEnd, bool)> {
         pause_cycles: table.one("pause", "cycles", 0..=1000)?,
         kernel_entry_cycles,
         kernel_exit_cycles,
+        kernel_takes_turns,
     };
     Ok((front_end, fuses.unwrap_or(false)))
 }
