@@ -276,7 +276,7 @@ impl Memory {
     fn entry_line(&self, thread: usize, address: u64) -> u32 {
         let space = &self.spaces[thread];
         let page = (address & !KERNEL_DATA) >> space.page_bits;
-        self.line(thread, address & KERNEL_DATA | PAGE_TABLES | page * ENTRY_BYTES)
+        self.line(thread, address & KERNEL_DATA | PAGE_TABLES | (page * ENTRY_BYTES))
     }
 
     /// A walker reads a page's entry as a load would, but for miss buffers; when it has.
