@@ -250,7 +250,7 @@ pub struct CorePublishedRow {
     pub stand_in: bool,
     /// The yield that was measured.
     pub measured: f64,
-    /// The model's, with nothing fitted to any row; `None` without profiles.
+    /// The model's, with its parameters fitted to other rows; `None` without profiles.
     pub predicted: Option<f64>,
     /// The constant's: the median of all other rows.
     pub constant: f64,

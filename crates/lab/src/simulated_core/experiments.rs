@@ -67,20 +67,27 @@ pub fn published(
     mut done: impl FnMut(usize, usize),
 ) -> Result<CorePublished, Error> {
     let options = Options { seed, ..Options::default() };
-    let pairs = |row: &Row| row.profiles.len() * (row.profiles.len() + 1) / 2;
+    let count = |row: &Row| row.profiles.len() * (row.profiles.len() + 1) / 2;
+    let pairs = |row: &Row| count(row) * row.recoveries().len().max(1);
     let all = ROWS.iter().filter(|row| chosen(row)).map(pairs).sum();
     let mut before = 0;
     let mut predicted = BTreeMap::new();
     for row in ROWS.iter().filter(|row| chosen(row) && !row.profiles.is_empty()) {
         let (preset, profiles) = built_in(row.preset, row.profiles)?;
-        let length = Some(Length::STEADY);
-        let told = |count, _| done(before + count, all);
-        let matrix = super::matrix(&preset, &profiles, &options, length, None, told)?;
-        let yields = matrix.throughput.iter().enumerate().flat_map(|(a, of)| &of[a..]);
-        predicted.insert(row.what, yields.sum::<f64>() / pairs(row) as f64);
-        before += pairs(row);
+        let recoveries = row.recoveries().iter().map(|one| Some(*one));
+        let alone = row.recoveries().is_empty().then_some(None);
+        for recovery in recoveries.chain(alone) {
+            let machine = row.machine(&preset, recovery);
+            let length = Some(Length::STEADY);
+            let told = |count, _| done(before + count, all);
+            let matrix = super::matrix(&machine, &profiles, &options, length, None, told)?;
+            let yields = matrix.throughput.iter().enumerate().flat_map(|(a, of)| &of[a..]);
+            let mean = yields.sum::<f64>() / count(row) as f64;
+            predicted.entry(row.what).or_insert_with(Vec::new).push(mean);
+            before += count(row);
+        }
     }
-    let rows = published::rows(|row| predicted.get(row.what).copied().unwrap_or(row.predicted));
+    let rows = published::rows(|row| predicted.get(row.what).map_or(row.predicted, Vec::as_slice));
     let ranges = (0..MACHINES.len()).map(|machine| {
         let part = |data: &&'static str| Part { machine, data, change: &CHANGES[0], seed };
         let parts: Vec<Part> = DATA[1..].iter().map(part).collect();

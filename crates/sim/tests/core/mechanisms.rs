@@ -44,6 +44,39 @@ fn work_on_the_wrong_path_takes_slots_of_a_sibling() {
 }
 
 #[test]
+fn a_mispredicted_branch_keeps_a_sibling_from_rename_for_so_many_cycles() {
+    let beside = |recovery_cycles: u16| {
+        let mut preset = preset("golden-cove");
+        preset.recovery_cycles = recovery_cycles;
+        let outcome = pair(&preset, late_branches(true), chain(Class::Nop, 0), 40_000);
+        let missed = outcome.threads[0].counts.mispredicts as f64 / outcome.cycles as f64;
+        (missed, outcome.uops_per_cycle(1), f64::from(preset.rename.width))
+    };
+    let ((_, without, width), (missed, with, _)) = (beside(0), beside(12));
+    // The thread's own work of the wrong path had some of the slots that both lose.
+    let lost = (without - with) / missed / width;
+    assert!((10.0..=12.5).contains(&lost), "{lost} cycles of rename for each of 12 ({missed})");
+}
+
+#[test]
+fn stores_that_wait_in_buffers_of_their_own_leave_loads_the_miss_buffers() {
+    let preset = preset("p4-northwood");
+    assert!(preset.memory.write_combining > 0);
+    let sets = preset.memory.first.bytes / u64::from(preset.memory.first.ways);
+    let loads = || {
+        // Too many for their sets of the first level, few for the second.
+        let load = |number: u64| uop(Class::Load).at(DATA + number % 8 * sets + number / 8 * 64);
+        in_one_page(repeat((0..64).map(load).collect()))
+    };
+    // All over four times the second level, a sector each.
+    let store = |number: u64| uop(Class::Store).at(DATA + (1 << 29) + number * 128);
+    let stores = in_one_page(repeat((0..16_384).map(store).collect()));
+    let alone = run(&preset, vec![loads()], 4000).uops_per_cycle(0);
+    let beside = run(&preset, vec![loads(), stores], 4000).uops_per_cycle(0);
+    assert!(beside > 0.6 * alone, "{beside} of {alone} loads a cycle");
+}
+
+#[test]
 fn what_goes_round_takes_the_load_port() {
     let sibling = |replay_cycles: u16| {
         let mut preset = preset("p4-northwood");

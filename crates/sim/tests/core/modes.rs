@@ -160,3 +160,23 @@ fn entering_the_kernel_costs_what_the_preset_says() {
     let wanted = f64::from(front_end.kernel_entry_cycles + front_end.kernel_exit_cycles);
     assert!(round >= wanted && round < wanted + 8.0, "{round} cycles, not about {wanted}");
 }
+
+#[test]
+fn entering_the_kernel_takes_half_of_a_siblings_turns() {
+    let calls = || {
+        repeat(vec![
+            uop(Class::IntAlu).with(Effect::EnterKernel),
+            uop(Class::IntAlu).with(Effect::LeaveKernel),
+        ])
+    };
+    for preset in Preset::all() {
+        let sibling = |takes_turns: bool| {
+            let mut preset = preset.clone();
+            preset.front_end.kernel_takes_turns = takes_turns;
+            pair(&preset, calls(), chain(Class::Nop, 0), 40_000).uops_per_cycle(1)
+        };
+        let (free, taken) = (sibling(false), sibling(true));
+        // Its queue is full at each turn, so that it loses no more than the turns.
+        assert!((0.45..0.8).contains(&(taken / free)), "{}: {taken} of {free}", preset.name);
+    }
+}

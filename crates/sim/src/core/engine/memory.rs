@@ -8,10 +8,13 @@ use super::prefetch::Prefetcher;
 use super::tags::{Evicted, Tags};
 use super::translation::Translation;
 use super::{MAX_THREADS, NEVER, Preset};
-use crate::core::Counts;
 use crate::core::preset::{Cache, WritePolicy, limits};
+use crate::core::{Counts, KERNEL_DATA};
 
 const MAX_MISSES: usize = limits::MISS_BUFFERS;
+/// Where a space's page tables begin, beyond all other data; and what an entry takes.
+const PAGE_TABLES: u64 = 1 << 46;
+const ENTRY_BYTES: u64 = 8;
 /// Most lines on their way into outer levels.
 const MAX_ARRIVING: usize = 32;
 
@@ -47,6 +50,29 @@ struct Miss {
     served: Served,
 }
 
+/// Buffers in which stores that miss a first level that writes through wait for their lines.
+#[derive(Debug, Clone)]
+struct Combining {
+    buffers: usize,
+    busy_until: [u64; MAX_MISSES],
+}
+
+impl Combining {
+    fn new(buffers: u8) -> Self {
+        Self { buffers: usize::from(buffers).min(MAX_MISSES), busy_until: [0; MAX_MISSES] }
+    }
+
+    fn free(&self, now: u64) -> Option<usize> {
+        self.busy_until[..self.buffers].iter().position(|until| *until <= now)
+    }
+
+    /// When the first of them is free.
+    fn next_free(&self, now: u64) -> u64 {
+        let until = self.busy_until[..self.buffers].iter().min();
+        until.map_or(now, |until| *until).max(now + 1)
+    }
+}
+
 #[derive(Debug, Clone)]
 struct Level {
     tags: Tags,
@@ -76,6 +102,7 @@ pub(super) struct Memory {
     first_ticks: u64,
     alias_bits: u32,
     through: bool,
+    combining: Combining,
     code: Option<Level>,
     outer: Vec<Level>,
     line_bits: u32,
@@ -116,6 +143,7 @@ impl Memory {
             first_ticks: u64::from(memory.first.load_cycles) * ticks_per_cycle,
             alias_bits: u32::from(memory.alias_bits),
             through: memory.write_policy == WritePolicy::Through,
+            combining: Combining::new(memory.write_combining),
             code: preset.front_end.code_cache.map(level),
             outer: memory.outer.iter().copied().map(level).collect(),
             line_bits: u32::from(memory.line_bytes).trailing_zeros(),
@@ -151,7 +179,21 @@ impl Memory {
             true => self.map.code(space, address as u32),
             false => self.map.data(space, address),
         };
-        let line = (place >> self.line_bits) as u32;
+        self.place_line(thread, (place >> self.line_bits) as u32);
+    }
+
+    /// The same for the page table's entries of a stretch of data, where walks read them.
+    pub(super) fn place_entries(&mut self, thread: usize, start: u64, bytes: u64) {
+        if self.translation.reads_entries() {
+            let page = 1 << self.spaces[thread].page_bits;
+            let of_a_line = page * (self.line_bytes() as u64 / ENTRY_BYTES);
+            for offset in (0..bytes).step_by(of_a_line as usize) {
+                self.place_line(thread, self.entry_line(thread, start + offset));
+            }
+        }
+    }
+
+    fn place_line(&mut self, thread: usize, line: u32) {
         for level in &mut self.outer {
             if !level.tags.touch(thread, line) {
                 let _ = level.tags.insert(thread, line, false);
@@ -224,7 +266,29 @@ impl Memory {
         let page = self.spaces[thread].data_page_key(address);
         let ticks = self.translation.data(thread, page, now);
         counts.translation_misses += u64::from(ticks > 0);
-        ticks
+        match if ticks > 0 { self.translation.reading() } else { None } {
+            Some(walker) => self.read_entry(thread, walker, address, now + ticks) - now,
+            None => ticks,
+        }
+    }
+
+    /// Where the page table's entry of this address lies: page tables are data, eight bytes a page.
+    fn entry_line(&self, thread: usize, address: u64) -> u32 {
+        let space = &self.spaces[thread];
+        let page = (address & !KERNEL_DATA) >> space.page_bits;
+        self.line(thread, address & KERNEL_DATA | PAGE_TABLES | (page * ENTRY_BYTES))
+    }
+
+    /// A walker reads a page's entry as a load would, but for miss buffers; when it has.
+    #[inline(never)]
+    fn read_entry(&mut self, thread: usize, walker: usize, address: u64, now: u64) -> u64 {
+        let line = self.entry_line(thread, address);
+        let ready = match self.first.touch(thread, line) {
+            true => now + self.first_ticks,
+            false => self.fetch(thread, line, now, 0).0,
+        };
+        self.translation.read(walker, ready);
+        ready
     }
 
     /// A hit on a line that may still be on its way.
@@ -443,7 +507,29 @@ impl Memory {
             let ready = now + self.translate(thread, address, now, counts);
             return Access::At(ready, Served::Outer);
         }
+        if self.combining.buffers > 0 {
+            return self.combine(thread, address, line, now, counts);
+        }
         self.request(thread, address, line, now, pools, counts)
+    }
+
+    /// Fetches the line of a store that misses into the buffers that combine writes: they are other ones
+    /// than those of loads.
+    fn combine(
+        &mut self,
+        thread: usize,
+        address: u64,
+        line: u32,
+        now: u64,
+        counts: &mut Counts,
+    ) -> Access {
+        let Some(buffer) = self.combining.free(now) else {
+            return Access::Retry(self.combining.next_free(now));
+        };
+        let start = now + self.translate(thread, address, now, counts);
+        let (ready, served) = self.fetch(thread, line, start, 0);
+        self.combining.busy_until[buffer] = ready;
+        Access::At(ready, served)
     }
 
     /// Writes a store whose line is there; `false` where the second level is busy.

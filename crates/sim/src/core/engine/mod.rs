@@ -88,6 +88,8 @@ struct Core<'stream> {
     taken_ports: [u16; MAX_THREADS],
     binding: Binding,
     replays: Replays,
+    /// The cycle from which rename serves threads again after a mispredicted branch.
+    recovered_at: u64,
     stamp: u32,
     owners: [Option<u8>; lock::LOCKS],
     /// For each thread, the first one with its data space.
@@ -191,17 +193,14 @@ impl<'stream> Core<'stream> {
             uop_cache,
             code_line_bits: u32::from(code_line_bytes).trailing_zeros(),
             decode_width: preset.front_end.uop_cache.map_or(u8::MAX, |cache| cache.decode_width),
-            block_bits: match preset.front_end.block_bytes {
-                // Beyond every address: no limit.
-                0 => 31,
-                bytes => u32::from(bytes).trailing_zeros(),
-            },
+            block_bits: block_bits(preset),
             wheel: Wheel::new(),
             unit_free_at: [0; 16],
             units_free_at: 0,
             taken_ports: [0; MAX_THREADS],
             binding: Binding::default(),
             replays: Replays::new(u64::from(preset.replay_cycles) * ticks_per_cycle),
+            recovered_at: 0,
             stamp: 0,
             owners: [None; lock::LOCKS],
             first_of_space,
@@ -326,6 +325,14 @@ impl<'stream> Core<'stream> {
                 self.switch_mode();
             }
         }
+    }
+}
+
+fn block_bits(preset: &Preset) -> u32 {
+    match preset.front_end.block_bytes {
+        // Beyond every address: no limit.
+        0 => 31,
+        bytes => u32::from(bytes).trailing_zeros(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rename: from the queues into the windows, and the account of every slot.
 
 use super::pool::{MAX_POOLS, Row, name};
-use super::thread::{SPIN_ROUND, StoreEntry, bucket, mark};
+use super::thread::{SPIN_ROUND, StoreEntry, Thread, bucket, mark};
 use super::{Core, MAX_STORES, NEVER, stage};
 use crate::core::{Class, Component, Effect, Uop};
 
@@ -20,7 +20,8 @@ impl Core<'_> {
         let description = self.preset.rename;
         let width = u64::from(description.width);
         let order = self.order(description.select, stage::RENAME);
-        let mut left = width;
+        let taken = self.recovered_at > self.cycle || self.microcode_has_turn();
+        let mut left = if taken { 0 } else { width };
         let mut served = 0;
         if self.tables.binds {
             self.binding.begin_cycle();
@@ -41,6 +42,8 @@ impl Core<'_> {
                 continue;
             }
             if served == description.threads_per_cycle || left == 0 {
+                // It goes on as soon as it is let.
+                self.busy = true;
                 self.charge_sibling(thread, width);
                 continue;
             }
@@ -55,6 +58,21 @@ impl Core<'_> {
                 self.charge_block(thread, block, left, tick);
             }
         }
+    }
+
+    /// Whether a thread that enters or leaves the kernel has this cycle: its microcode takes turns with
+    /// siblings, every second cycle from the last of its own on.
+    #[inline(always)]
+    fn microcode_has_turn(&self) -> bool {
+        if !self.preset.front_end.kernel_takes_turns || self.awake_count < 2 {
+            return false;
+        }
+        let has = |state: &Thread<'_>| {
+            state.rename_cause == Component::Kernel
+                && state.rename_at > self.cycle
+                && (state.rename_at - self.cycle) % 2 == 1
+        };
+        self.threads.iter().any(has)
     }
 
     /// What keeps the thread from renaming its next micro-operation.
@@ -299,7 +317,7 @@ impl Core<'_> {
 }
 
 #[inline(never)]
-fn serialised(state: &super::thread::Thread<'_>, effect: Effect) -> Option<Block> {
+fn serialised(state: &Thread<'_>, effect: Effect) -> Option<Block> {
     let cause = match effect {
         Effect::EnterKernel | Effect::LeaveKernel => Component::Kernel,
         Effect::Halt => Component::Halt,
@@ -338,7 +356,7 @@ struct Tie {
     producer: Option<u64>,
 }
 
-impl super::thread::Thread<'_> {
+impl Thread<'_> {
     /// Whether what it renames next is behind a mispredicted branch.
     #[inline(always)]
     pub(super) fn renames_astray(&self) -> bool {

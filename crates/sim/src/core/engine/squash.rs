@@ -21,6 +21,8 @@ impl Core<'_> {
             // Fetched then, renamed one cycle later, issued two cycles later.
             let refill = u64::from(self.preset.front_end.mispredict_cycles).saturating_sub(2);
             state.fetch_at = self.cycle + refill;
+            let recovered = self.cycle + refill.min(u64::from(self.preset.recovery_cycles));
+            self.recovered_at = self.recovered_at.max(recovered);
         }
     }
 

@@ -13,6 +13,9 @@ pub(super) struct Translation {
     walk_ticks: u64,
     walkers: usize,
     free_at: [u64; limits::WALKERS],
+    /// Whether a walk for data has an entry to read, and the walker that has.
+    entries_in_caches: bool,
+    reads: Option<usize>,
 }
 
 impl Translation {
@@ -32,6 +35,8 @@ impl Translation {
             walk_ticks: u64::from(description.walk_cycles) * ticks_per_cycle,
             walkers: usize::from(description.walkers).clamp(1, limits::WALKERS),
             free_at: [0; limits::WALKERS],
+            entries_in_caches: description.entries_in_caches,
+            reads: None,
         }
     }
 
@@ -49,6 +54,7 @@ impl Translation {
         if self.data.touch(thread, page) {
             return 0;
         }
+        self.reads = None;
         let ticks = self.beyond(thread, page, now);
         let _ = self.data.insert(thread, page, false);
         ticks
@@ -83,6 +89,23 @@ impl Translation {
         }
         let end = self.free_at[walker].max(now + ticks) + self.walk_ticks;
         self.free_at[walker] = end;
+        self.reads = self.entries_in_caches.then_some(walker);
         end - now
+    }
+
+    /// Whether walks for data read their entries from the caches.
+    pub(super) fn reads_entries(&self) -> bool {
+        self.entries_in_caches
+    }
+
+    /// The walker that has yet to read the entry of the page that was translated last, if it walked.
+    #[inline(always)]
+    pub(super) fn reading(&mut self) -> Option<usize> {
+        self.reads.take()
+    }
+
+    /// A walker has read its entry at this tick.
+    pub(super) fn read(&mut self, walker: usize, at: u64) {
+        self.free_at[walker] = self.free_at[walker].max(at);
     }
 }

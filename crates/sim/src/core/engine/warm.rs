@@ -42,5 +42,10 @@ impl Memory {
                 }
             }
         }
+        for (_, thread, Touched { code, start, bytes }) in &all {
+            if !code {
+                self.place_entries(*thread, *start, *bytes);
+            }
+        }
     }
 }

@@ -156,6 +156,8 @@ pub struct Translation {
     pub walk_cycles: u16,
     /// Walks that may be under way at once, at least 1.
     pub walkers: u8,
+    /// Whether a data page's walk reads its entry from the caches, on top of the cycles.
+    pub entries_in_caches: bool,
 }
 
 /// A cache of decoded micro-operations: a uop cache, or NetBurst's trace cache.
@@ -216,6 +218,8 @@ pub struct FrontEnd {
     pub kernel_entry_cycles: u16,
     /// See `kernel_entry_cycles`.
     pub kernel_exit_cycles: u16,
+    /// Whether microcode takes a thread's turns at rename in these cycles, every second one.
+    pub kernel_takes_turns: bool,
 }
 
 /// Hardware prefetching into the second level, trained by first-level misses.
@@ -326,6 +330,9 @@ pub struct Preset {
     /// Cycles after which a load that missed, and what hangs on it, take their ports again (NetBurst);
     /// 0: they wait where they are.
     pub replay_cycles: u16,
+    /// Cycles after a mispredicted branch is known in which rename serves no thread, its siblings included;
+    /// no more than the thread itself waits for its refill.
+    pub recovery_cycles: u16,
     /// The schedulers.
     pub schedulers: Vec<Scheduler>,
     /// Ports that start an operation every half cycle, as a bit mask (only where `double_pumped`).

@@ -62,6 +62,7 @@ fn preset(root: &mut Table<'_>) -> Result<Preset> {
     let float_registers = back.item_if_any("float_registers", resource(ways, ENTRIES_MAX))?;
     let binding = back.item_if_any("port_binding", |item| item.flag("at_rename"))?;
     let replay = back.item_if_any("replay", |item| item.whole("cycles", 1..=100))?;
+    let recovery = back.item_if_any("recovery", |item| item.whole("cycles", 1..=100))?;
     back.finish()?;
     Ok(Preset {
         schedulers: schedulers(root.table("schedulers")?, ways)?,
@@ -82,6 +83,7 @@ fn preset(root: &mut Table<'_>) -> Result<Preset> {
         float_registers,
         binds_ports_at_rename: binding.unwrap_or(false),
         replay_cycles: replay.unwrap_or(0),
+        recovery_cycles: recovery.unwrap_or(0),
         fast_ports,
         fuses_compare_and_branch: fuses,
     })
@@ -94,9 +96,11 @@ fn front_end(table: &mut Table<'_>, ways: u8) -> Result<(FrontEnd, bool)> {
         let block_bytes = item.whole("block_bytes", 0..=256)?;
         Ok((stage(item)?, taken, block_bytes))
     })?;
-    let (kernel_entry_cycles, kernel_exit_cycles) = table.item("kernel", |item| {
-        Ok((item.whole("entry_cycles", 0..=10_000)?, item.whole("exit_cycles", 0..=10_000)?))
-    })?;
+    let (kernel_entry_cycles, kernel_exit_cycles, kernel_takes_turns) =
+        table.item("kernel", |item| {
+            let entry = item.whole("entry_cycles", 0..=10_000)?;
+            Ok((entry, item.whole("exit_cycles", 0..=10_000)?, item.flag("takes_turns")?))
+        })?;
     let fuses = table.item_if_any("fusion", |item| item.flag("compare_and_branch"))?;
     let front_end = FrontEnd {
         fetch,
@@ -110,6 +114,7 @@ fn front_end(table: &mut Table<'_>, ways: u8) -> Result<(FrontEnd, bool)> {
         pause_cycles: table.one("pause", "cycles", 0..=1000)?,
         kernel_entry_cycles,
         kernel_exit_cycles,
+        kernel_takes_turns,
     };
     Ok((front_end, fuses.unwrap_or(false)))
 }
@@ -200,9 +205,10 @@ fn memory(mut table: Table<'_>, mut walks: Table<'_>, ways: u8) -> Result<Memory
 }
 
 fn translation(table: &mut Table<'_>) -> Result<Translation> {
-    let (walk_cycles, walkers) = table.item("walk", |item| {
+    let (walk_cycles, walkers, entries_in_caches) = table.item("walk", |item| {
         let cycles = item.whole("cycles", 0..=10_000)?;
-        Ok((cycles, item.whole("walkers", 1..=limits::WALKERS as u8)?))
+        let walkers = item.whole("walkers", 1..=limits::WALKERS as u8)?;
+        Ok((cycles, walkers, item.flag("entries_in_caches")?))
     })?;
     Ok(Translation {
         code: table.item("code", buffer)?,
@@ -213,6 +219,7 @@ fn translation(table: &mut Table<'_>) -> Result<Translation> {
         })?,
         walk_cycles,
         walkers,
+        entries_in_caches,
     })
 }
 
