@@ -328,10 +328,11 @@ impl fmt::Display for CoreAccuracy {
         if rival <= missed {
             write!(f, "It is so for pairs with a profile too. ")?;
         }
+        let fitted = if *parameters == 1 { "parameter" } else { "parameters" };
         write!(
             f,
             "Of {rows} pairs that can be missed, {stand_ins} with other programs' profiles, the core misses the \
-             yield by {missed:.1} % in the median, a constant by {rival:.1} %; {parameters} parameters, rank \
+             yield by {missed:.1} % in the median, a constant by {rival:.1} %; {parameters} {fitted}, rank \
              correlation {:.2} (--experiment published).",
             self.rank_correlation
         )
