@@ -229,9 +229,7 @@ const ROWS: [&str; 10] = [
 ];
 
 const PIPE: &str = "lmbench/pipe-latency";
-/// `fair`, as the kernel does, lets the woken task of a pair on one CPU preempt its waker before that waits,
-/// which saves every second wake-up; `core-queue` lets the waker go on.
-const PIPE_LEAST: f64 = 0.9;
+const PIPE_LEAST: f64 = 0.95;
 
 /// A row over five seeds, so many times as long as need be: low end, middle, high end.
 fn interval(machine: &MachinePreset, cell: &str, smt: bool, length: u64) -> [f64; 3] {
@@ -245,7 +243,7 @@ fn interval(machine: &MachinePreset, cell: &str, smt: bool, length: u64) -> [f64
 }
 
 /// Tasks by the hundred on two cores that share no cache, and a pair: with siblings and without, the lower
-/// end over five seeds is at most a fiftieth below `fair` (of a pair a tenth), or where they differ by more the
+/// end over five seeds is at most a fiftieth below `fair` (of a pair a twentieth), or where they differ by more the
 /// upper end is not behind. `--nocapture` prints the table.
 #[test]
 fn core_queue_is_not_behind_fair_with_hundreds_of_tasks_on_few_cores() {
@@ -269,8 +267,7 @@ fn table(machine: &MachinePreset, length: u64) -> (String, Vec<String>) {
         lines += &line;
         let is_wide = high - low > 0.04;
         let least = if *cell == PIPE { PIPE_LEAST } else { 0.98 };
-        // As printed, to three digits.
-        if low + 0.0005 < least && !(is_wide && high >= 1.0) {
+        if low < least && !(is_wide && high >= 1.0) {
             behind.push(line);
         }
     }
@@ -284,12 +281,9 @@ fn core_queue_is_not_behind_fair_on_any_machine() {
     let mut page = "\
 # core-queue beside `fair`, simulated
 
-In a pipe on one CPU `fair` is ahead, by up to 10 %: its woken task preempts the waker before that waits, which saves
-every second wake-up.
-
 Written by `UPDATE_EXPECT=1 cargo test -p coretwin-sim --release --test machines -- --ignored`. Of the simulated `fair`, above
 1 is better: middle and 95 % interval over seeds 1 to 5, with everything 1.5 times as long beside a busy sibling.
-The test fails where the lower end is below 0.98, of the pipe below 0.9; where five seeds leave more than 2 % either way,
+The test fails where the lower end is below 0.98, of the pipe below 0.95; where five seeds leave more than 2 % either way,
 where the upper end is below 1.
 
 | machine | load | siblings | of fair |

@@ -72,8 +72,11 @@ pub(super) struct CoreQueue {
 struct Said {
     /// When it first said that it is about to wait.
     at_ns: Option<u64>,
-    /// The task that it woke then, which runs here next.
+    /// The task that runs here next: one that it woke then, or the waker whose place it took.
     follower: Option<TaskId>,
+    /// Whether the follower takes its place at once; then the task whose place it took.
+    hands_over: bool,
+    waker: Option<TaskId>,
     /// When the first of the tasks began that have followed each other since.
     since_ns: u64,
 }
@@ -410,6 +413,7 @@ impl Policy for CoreQueue {
             counted_ns: 0,
             lag: None,
             word: 0,
+            handed: 0,
             passed: 0,
             home,
             queue,
@@ -419,7 +423,14 @@ impl Policy for CoreQueue {
     }
 
     fn select_cpu(&mut self, view: &View, task: TaskId, wake: &Wake, answer: &mut Answer) -> CpuId {
+        if self.follows(view, task, wake) {
+            answer.place(task, wake.here, "its waker is about to wait");
+            return wake.here;
+        }
         let (cpu, reason) = self.place(view, task, wake, answer);
+        // Another CPU took it before its turn came there.
+        let said = &mut self.said[cpu.0 as usize];
+        said.follower = said.follower.filter(|it| *it != task);
         answer.place(task, cpu, reason);
         cpu
     }
@@ -427,8 +438,11 @@ impl Policy for CoreQueue {
     fn enqueue(&mut self, view: &View, task: TaskId, cpu: CpuId, _: &Wake, answer: &mut Answer) {
         self.insert(view, task, cpu);
         // One that follows its waker is told to nobody: the CPU is about to be free.
-        if self.said[cpu.0 as usize].follower != Some(task) {
+        let said = self.said[cpu.0 as usize];
+        if said.follower != Some(task) {
             self.announce(view, task, cpu, answer);
+        } else if said.hands_over {
+            answer.resched(cpu, Some(task), "takes the place of its waker, which is about to wait");
         }
     }
 
@@ -461,7 +475,11 @@ impl Policy for CoreQueue {
         }
         answer.pick(cpu, picked, reason);
         let waits = |task: &TaskId| self.tasks[task.index()].place.is_some();
-        if let Some(task) = displaced.filter(waits)
+        // Whose place was taken follows in turn.
+        let said = &mut self.said[cpu.0 as usize];
+        let handed = said.hands_over && follower.is_some();
+        said.waker = displaced.filter(|_| handed);
+        if let Some(task) = displaced.filter(waits).filter(|_| !handed)
             && !self.tell_sibling(view, task, cpu, answer)
         {
             self.tell_idle(view, task, answer);
@@ -480,7 +498,7 @@ impl Policy for CoreQueue {
         self.queues.begin(own);
         let said = &mut self.said[cpu.0 as usize];
         let since_ns = if said.follower == Some(task) { said.since_ns } else { view.now_ns };
-        *said = Said { since_ns, ..Said::default() };
+        *said = Said { since_ns, follower: said.waker, ..Said::default() };
     }
 
     fn stopping(&mut self, view: &View, cpu: CpuId, task: TaskId, stop: Stop, answer: &mut Answer) {
@@ -488,10 +506,13 @@ impl Policy for CoreQueue {
         if let Some(partners) = &mut self.partners {
             partners.changes(view, cpu, None);
         }
-        if let Some(at_ns) = self.said[cpu.0 as usize].at_ns.take() {
+        let own = &mut self.tasks[task.index()];
+        if self.said[cpu.0 as usize].hands_over && stop.can_go_on() {
+            own.handed += 1;
+        } else if let Some(at_ns) = self.said[cpu.0 as usize].at_ns.take() {
             let waits = matches!(stop, Stop::Blocked | Stop::Exited);
-            let own = &mut self.tasks[task.index()];
             own.word = decide::word(own.word, waits, view.now_ns.saturating_sub(at_ns));
+            own.handed = 0;
         }
         match stop {
             // Straight to the idle core: in its own queue a sibling would take it.

@@ -46,6 +46,8 @@ pub(super) struct Own {
     pub(super) lag: Option<i64>,
     /// How often in a row it waited as soon as it had said so.
     pub(super) word: u32,
+    /// How often since then one that it woke took its place.
+    pub(super) handed: u32,
     /// How often in a row a better partner went before it.
     pub(super) passed: u32,
     /// The CPU it belongs to, and by that the core.
