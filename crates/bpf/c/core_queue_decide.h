@@ -83,6 +83,14 @@ static inline bool hands_over(u32 waiting, u32 handed)
 	return !waiting && handed < HANDED_MAX;
 }
 
+/* The rank of a core from which a CPU without work may take a task. */
+static inline u64 rank_of(bool is_near, u64 waited_ns)
+{
+	u64 most = ~0ull >> 1;
+
+	return (u64)is_near << 63 | (waited_ns < most ? waited_ns : most);
+}
+
 static inline bool is_overdue(u64 waited_ns, u64 by_weight)
 {
 	return waited_ns >= (by_weight < GUARD_MAX_NS ? by_weight : GUARD_MAX_NS);

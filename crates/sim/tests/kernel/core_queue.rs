@@ -6,7 +6,7 @@ use coretwin_sim::kernel::program::{Amount, Which};
 use coretwin_sim::kernel::scenario::Scenario;
 use coretwin_sim::kernel::scenario::expect::measure;
 use coretwin_sim::kernel::work::SocketSpec;
-use coretwin_sim::kernel::{Layout, Options, Outcome, Start, Step, Work};
+use coretwin_sim::kernel::{Layout, Options, Outcome, Start, Step, TaskOutcome, Work};
 use coretwin_sim::policies::{Decision, Settings};
 use expect_test::expect_file;
 
@@ -219,6 +219,26 @@ fn idle_core_first_prefers_a_whole_core() {
     let clash = |policy: &str| run("2x2", &work, policy).clash_ns;
     assert_eq!(clash("core-queue[active=off,passive=off]"), 0);
     assert!(clash("core-queue[active=off,passive=off,idle_core_first=off]") > MS);
+}
+
+/// Weights are 1024, 335 and 110: of each nice value as many tasks as the machine has CPUs, twice.
+#[test]
+fn shares_of_nice_values_are_within_5_points() {
+    for (layout, cpus) in [("1x1", 1), ("1x2", 2), ("2x1", 2), ("2x2", 4)] {
+        let mut work = work(vec![hog(60_000)]);
+        let start = |nice| Start { nice, count: 2 * cpus, ..Start::of(0) };
+        work.starts = [0, 5, 10].map(start).to_vec();
+        let mut options = options("core-queue", 6000);
+        options.warmup_ns = 1000 * MS;
+        let outcome = outcome(&machine(layout, 1000), &work, &options);
+        let of =
+            |tasks: &[TaskOutcome]| tasks.iter().map(|it| it.time.raw_ns()).sum::<u64>() as f64;
+        let all = of(&outcome.tasks);
+        let shares = outcome.tasks.chunks(2 * cpus as usize).map(|tasks| of(tasks) / all);
+        for (share, expected) in shares.zip([0.697, 0.228, 0.075]) {
+            assert!((share - expected).abs() < 0.05, "{layout}: {share:.3} of {expected}");
+        }
+    }
 }
 
 /// CPU time of each program in a second: two hogs that may run everywhere, and two of nice 0 and 10 bound

@@ -94,3 +94,10 @@ pub fn word(kept: u32, waits: bool, after_ns: u64) -> u32 {
 pub fn hands_over(waiting: u32, handed: u32) -> bool {
     waiting == 0 && handed < HANDED_MAX
 }
+
+/// The rank of a core from which a CPU without work may take a task: those in its last-level cache first, and of these the
+/// one to which none has come for longest. The busiest first would leave tasks waiting where few do: of one and a half
+/// workers a CPU the 99th percentile of their wake-ups was twice as long.
+pub fn rank(is_near: bool, waited_ns: u64) -> u64 {
+    (u64::from(is_near) << 63) | waited_ns.min(u64::MAX >> 1)
+}

@@ -164,7 +164,7 @@ impl CoreQueue {
         let queue = self.queue_of(view, task, cpu);
         let own = &mut self.tasks[task.index()];
         self.queues.move_home(own, cpu, queue, weight(view.task(task).nice));
-        self.queues.insert(own, task, rank(view.task(task).class));
+        self.queues.insert(own, task, rank(view.task(task).class), view.now_ns);
     }
 
     /// Takes a task out of its queue, if it waits in one.
@@ -255,16 +255,25 @@ impl CoreQueue {
     /// The task that follows the one that ran on a CPU, if none of a better class waits.
     fn follower(&self, view: &View, cpu: CpuId) -> Option<Place> {
         let place = self.tasks[self.said[cpu.0 as usize].follower?.index()].place?;
-        let head = self.queues.first(view, view.layout.core(cpu).0 as usize, cpu);
+        let head = self.queues.heads(view, view.layout.core(cpu).0 as usize, cpu).next();
         let is_first = head.is_none_or(|head| head.0 >= place.0);
         (is_first && view.allowed(place.3, cpu)).then_some(place)
+    }
+
+    /// The first task of a queue that a CPU may run, but for those that follow the task of another CPU.
+    fn first(&self, view: &View, queue: usize, cpu: CpuId) -> Option<Place> {
+        let follows = |place: &Place| {
+            let home = self.tasks[place.3.index()].home;
+            home != cpu && self.said[home.0 as usize].follower == Some(place.3)
+        };
+        self.queues.heads(view, queue, cpu).find(|place| !follows(place))
     }
 
     /// The first task in the queues of a CPU.
     fn own_first(&mut self, view: &View, cpu: CpuId) -> Option<Place> {
         let core = view.layout.core(cpu).0 as usize;
-        let own = self.queues.first(view, self.queues.of_cpu(cpu), cpu);
-        let shared = self.queues.first(view, core, cpu);
+        let own = self.first(view, self.queues.of_cpu(cpu), cpu);
+        let shared = self.first(view, core, cpu);
         self.queues.sooner(view, cpu, own, shared)
     }
 
@@ -277,27 +286,9 @@ impl CoreQueue {
     /// A task in the queues of another core that a CPU may run. What an idle CPU has been told of is that
     /// CPU's, as the live scheduler puts it past the queues.
     fn first_of(&self, view: &View, core: usize, cpu: CpuId) -> Option<TaskId> {
-        let first =
-            self.queues_of(view, core).find_map(|queue| self.queues.first(view, queue, cpu));
+        let first = self.queues_of(view, core).find_map(|queue| self.first(view, queue, cpu));
         let is_told = |task: &TaskId| view.runs_nothing(self.tasks[task.index()].home);
         first.map(|place| place.3).filter(|task| !is_told(task))
-    }
-
-    /// A waiting task of the busiest core of which one may run here, for a CPU without work; near ones first.
-    fn take_any(&self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
-        let mut busiest: Option<((bool, usize), TaskId)> = None;
-        for core in self.queues.crowded() {
-            answer.steps(1);
-            let first = view.layout.cores()[core][0];
-            let is_near = view.layout.same_cache(cpu).contains(first);
-            let rank = (is_near, self.load(view, first));
-            if busiest.is_none_or(|(most, _)| rank > most)
-                && let Some(task) = self.first_of(view, core, cpu)
-            {
-                busiest = Some((rank, task));
-            }
-        }
-        busiest.map(|(_, task)| task)
     }
 
     /// The next of the tasks that a CPU's core owes itself, if it is their turn.

@@ -1,4 +1,4 @@
-//! Where a task that becomes runnable goes: affinity, wakeup, and the part of passive that acts at wake-ups.
+//! Where a task that becomes runnable goes, and from where one is taken: affinity, wakeup, and most of passive.
 
 use super::CoreQueue;
 use crate::kernel::{CpuId, CpuMask, TaskId, View};
@@ -87,6 +87,24 @@ impl CoreQueue {
             (said.follower, said.hands_over) = (Some(task), hands_over);
         }
         follows
+    }
+
+    /// A waiting task of the core to which none has come for longest, of those of which one may run here, for a CPU
+    /// without work; near ones first.
+    pub(super) fn take_any(&self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
+        let mut longest: Option<(u64, TaskId)> = None;
+        for core in self.queues.crowded() {
+            answer.steps(1);
+            let first = view.layout.cores()[core][0];
+            let is_near = view.layout.same_cache(cpu).contains(first);
+            let rank = decide::rank(is_near, view.now_ns - self.queues.came_ns(core));
+            if longest.is_none_or(|(most, _)| rank > most)
+                && let Some(task) = self.first_of(view, core, cpu)
+            {
+                longest = Some((rank, task));
+            }
+        }
+        longest.map(|(_, task)| task)
     }
 
     /// The CPU allowed to a task whose core has least to do.
