@@ -1,6 +1,6 @@
 //! `core-queue` on the whole machine: each of its five behaviours is there, and gone when switched off.
 
-use crate::support::{MS, compute, machine, options, outcome, program, work};
+use crate::support::{BUSY, MS, compute, machine, options, outcome, program, work};
 use coretwin_base::machine::cpu_set::CpuId;
 use coretwin_sim::kernel::program::{Amount, Which};
 use coretwin_sim::kernel::scenario::Scenario;
@@ -44,6 +44,22 @@ fn passive_a_waiting_task_goes_to_the_idle_core() {
     // All four at once, or two by two on one core.
     assert!(with.simulated_ns < 500 * MS, "{}", with.simulated_ns);
     assert!(without.simulated_ns > 950 * MS, "{}", without.simulated_ns);
+}
+
+/// Twelve that compute a millisecond at a time on eight CPUs: whichever CPU has nothing to do takes of those that wait
+/// the one that came first, so that none waits much longer than another.
+#[test]
+fn passive_an_idle_cpu_takes_what_has_waited_longest() {
+    let steps = vec![
+        Step::Sleep { ns: Amount::Between(MS / 20, 3 * MS / 20) },
+        Step::ComputeFor { profile: BUSY, ns: Amount::Between(MS / 2, 3 * MS / 2) },
+        Step::Forever { from: 0 },
+    ];
+    let mut work = work(vec![program("worker", steps)]);
+    work.starts[0].count = 12;
+    let outcome = outcome(&machine("8x1", 1000), &work, &options("core-queue", 1000));
+    let last = outcome.wake_latency.quantile(990_000);
+    assert!(last < MS, "{last}");
 }
 
 /// Four hogs are left on one core when what ran on the other has ended: it takes one as it is idle, and
@@ -330,7 +346,7 @@ fn beside_fair() -> String {
         ("affinity-in-core", "2x2", "wake_p99_us", false),
     ];
     let mut lines = "\n## Beside `fair`\n\nOf seven scenarios on three machines, where one of the two is ahead with every seed \
-        of what the other is with any. In half-loaded\nthey are level: both leave each task a core.\n\n\
+        of what the other is with any. In the work\nof half-loaded they are level: both leave each task a core.\n\n\
         | scenario | machine | measure | core-queue | fair | ahead |\n|---|---|---|---|---|---|\n"
         .to_owned();
     for (name, topology, key, is_ahead) in SCENES {
