@@ -35,11 +35,13 @@ s32 on_select_cpu(u64 *context)
 {
 	struct task_struct *p = (void *)context[0];
 	s32 last = context[1];
-	bool idle = HAS_WAKE_FLAG(context[2], SCX_WAKE_SYNC) && follows(p, last);
+	bool follower = HAS_WAKE_FLAG(context[2], SCX_WAKE_SYNC) && follows(p);
+	bool idle = follower;
 	struct task *task;
+	u64 flags = 0;
 	u32 cpu;
 
-	if (idle)
+	if (follower)
 		cpu = bpf_get_smp_processor_id();
 	else
 		cpu = place(p, last, HAS_WAKE_FLAG(context[2], SCX_WAKE_FORK), &idle);
@@ -47,7 +49,9 @@ s32 on_select_cpu(u64 *context)
 		/* Nobody waits there: past the queue. Whose it is shows when it runs. */
 		if (options.counts && (task = task_of(p)))
 			task->waits_ns = now_ns();
-		insert(p, DSQ_LOCAL, options.slice_ns, 0);
+		if (follower && cpu_of(cpu)->hands_over)
+			flags = FLAG_OF(SCX_ENQ_PREEMPT);
+		insert(p, DSQ_LOCAL, options.slice_ns, flags);
 	}
 	return cpu;
 }
@@ -69,6 +73,14 @@ void on_enqueue(u64 *context)
 	}
 	stopped = task->stopped;
 	asked = task->give_away;
+	if (stopped && cpu_of(cpu)->hands_over) {
+		/* Behind the task that it woke, which has taken its place. */
+		cpu_of(cpu)->hands_over = false;
+		cpu_of(cpu)->waker_follows = true;
+		task->stopped = task->give_away = false;
+		insert(p, DSQ_LOCAL, options.slice_ns, flags);
+		return;
+	}
 	task->stopped = task->give_away = false;
 	if (asked && give_away(p, task, cpu))
 		return;
@@ -151,9 +163,11 @@ void on_running(u64 *context)
 	here->movable = p->nr_cpus_allowed > 1;
 	here->asked = false;
 	here->word = task->word;
+	here->handed = task->handed;
 	if (!here->followed)
 		here->together_ns = now;
-	here->followed = false;
+	here->followed = here->waker_follows;
+	here->hands_over = here->waker_follows = false;
 	here->said_ns = 0;
 	if (!here->runs) {
 		here->runs = true;
@@ -180,10 +194,13 @@ void on_stopping(u64 *context)
 	if (!task)
 		return;
 	count_time(p, task);
-	if (here->said_ns) {
+	if (here->hands_over && runnable) {
+		task->handed++;
+	} else if (here->said_ns) {
 		u64 after_ns = since(now_ns(), here->said_ns);
 
 		task->word = decided('k', here->word, !runnable, after_ns, 0, word_of(here->word, !runnable, after_ns));
+		task->handed = 0;
 	}
 	task->stopped = runnable;
 	task->give_away = runnable && here->asked;

@@ -15,6 +15,7 @@
 #define WORD_NS 50000ull
 #define WORD_KEPT 2u
 #define WORD_KEPT_MAX 3u
+#define HANDED_MAX 16u
 
 /* A core where a task could wait: tasks there, CPUs online, whether it lies beyond the home's last-level cache. */
 struct crowd {
@@ -74,6 +75,20 @@ static inline u32 word_of(u32 kept, bool waits, u64 after_ns)
 static inline bool may_follow(u32 waiting, u64 together_ns, u64 slice_ns)
 {
 	return !waiting || together_ns < slice_ns / 4;
+}
+
+/* Whether a task that follows its waker takes its place at once. */
+static inline bool hands_over(u32 waiting, u32 handed)
+{
+	return !waiting && handed < HANDED_MAX;
+}
+
+/* The rank of a core from which a CPU without work may take a task. */
+static inline u64 rank_of(bool is_near, u64 waited_ns)
+{
+	u64 most = ~0ull >> 1;
+
+	return (u64)is_near << 63 | (waited_ns < most ? waited_ns : most);
 }
 
 static inline bool is_overdue(u64 waited_ns, u64 by_weight)

@@ -28,9 +28,13 @@ struct cpu {
 	u8 how;
 	/* Programs of ours that the one that runs is called by. */
 	u8 nested;
-	/* Its task's `word`, and whether a task that this woke follows it. */
+	/* Its task's `word` and `handed`, and whether a task follows it: one that this woke, or whose place this took. */
 	u8 word;
+	u8 handed;
 	u8 followed;
+	/* Whether the one that follows takes its place at once; whether it has, and the task that ran follows in turn. */
+	u8 hands_over;
+	u8 waker_follows;
 	/* When its task first said that it is about to wait; 0: not since it began to run. */
 	u64 said_ns;
 	/* When the first of the tasks began that have followed each other since. */
@@ -81,6 +85,8 @@ struct task {
 	u8 bound;
 	/* How often in a row it waited as soon as it had said so. */
 	u8 word;
+	/* How often since then one that it woke took its place. */
+	u8 handed;
 	/* While it sleeps: how far it was behind the clock of its queue. */
 	s64 lag;
 };

@@ -191,9 +191,10 @@ static u32 place_idle(struct task_struct *p, u32 last, bool core_first)
 /*
  * Whether a task goes next where its waker runs, which says that it is about to wait, and lately did so at once: to
  * start an idle CPU takes longer. If it does not this time, the next tick puts it out. Past tasks that wait, too, for
- * a quarter of a slice of all that follow each other. Not beside a busy sibling while a whole core is idle.
+ * a quarter of a slice of all that follow each other. Not beside a busy sibling while a whole core is idle. Where
+ * nobody waits it takes the waker's place at once.
  */
-static bool follows(struct task_struct *p, u32 last)
+static bool follows(struct task_struct *p)
 {
 	u32 waker = bpf_get_smp_processor_id(), core = core_number(waker);
 	struct cpu *here = cpu_of(waker);
@@ -205,15 +206,15 @@ static bool follows(struct task_struct *p, u32 last)
 	if (!here->said_ns)
 		here->said_ns = now_ns();
 	if (!options.follow || here->word < WORD_KEPT || here->followed || !here->online || !allowed(p, waker) ||
-	    places[waker & (CPUS_MAX - 1)].cache != places[last & (CPUS_MAX - 1)].cache ||
 	    (core_of(core)->running > 1 && is_any_core_idle()) ||
 	    (bpf_get_current_task_btf()->flags & PF_EXITING))
 		return false;
 	together_ns = since(here->said_ns, here->together_ns);
-	waits = may_follow(1, together_ns, options.slice_ns) ? 0 : waiting(core);
+	waits = waiting(core);
 	if (!decided('f', waits, together_ns, options.slice_ns, 0, may_follow(waits, together_ns, options.slice_ns)))
 		return false;
 	here->followed = true;
+	here->hands_over = decided('h', waits, here->handed, 0, 0, hands_over(waits, here->handed));
 	count(p, WOKE_WITH_WAKER);
 	return true;
 }

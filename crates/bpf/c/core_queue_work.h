@@ -62,28 +62,32 @@ static bool is_near(u32 core, u32 other)
 }
 
 /*
- * Takes a waiting task of the busiest core of which one may run here, near ones first; of a core that lost its CPUs
+ * Takes a waiting task of the core to which none has come for longest, near ones first; of a core that lost its CPUs
  * whatever is switched off. For a CPU without work.
  */
 static u32 take_any(u32 here)
 {
-	u32 most = 0, busiest = NONE;
+	u32 longest = NONE;
+	u64 now = now_ns(), most = 0;
 
 	if (!may_waits)
 		return NONE;
 	FOR_EACH(core, options.cores) {
-		u32 rank;
+		u64 waited_ns, rank;
+		bool near;
 
 		if (!may_wait(core) || (!options.passive && core_of(core)->online))
 			continue;
-		rank = load(core) + (is_near(core, here) << 16);
-		if (rank > most) {
+		near = is_near(core, here);
+		waited_ns = since(now, core_of(core)->came_ns);
+		rank = decided('r', near, waited_ns, 0, 0, rank_of(near, waited_ns));
+		if (longest == NONE || rank > most) {
 			most = rank;
-			busiest = core;
+			longest = core;
 		}
 	}
-	if (busiest == NONE || take_from(busiest))
-		return busiest;
+	if (longest == NONE || take_from(longest))
+		return longest;
 	/* What waits there may not run here: whoever else has some. */
 	FOR_EACH(core, options.cores) {
 		if (options.passive && may_wait(core) && take_from(core))

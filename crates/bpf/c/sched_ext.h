@@ -31,12 +31,14 @@
 enum scx_enq_flags {
 	SCX_ENQ_WAKEUP = 1ull,
 	SCX_ENQ_CPU_SELECTED = 1ull << 10,
+	SCX_ENQ_PREEMPT = 1ull << 32,
 	SCX_ENQ_REENQ = 1ull << 40,
 	SCX_ENQ_LAST = 1ull << 41
 };
 enum scx_wake_flags { SCX_WAKE_FORK = 4, SCX_WAKE_SYNC = 16 };
 #define HAS_WAKE_FLAG(flags, flag) ((flags) & __builtin_preserve_enum_value(*(enum scx_wake_flags *)flag, 1))
-#define HAS_FLAG(flags, flag) ((flags) & __builtin_preserve_enum_value(*(enum scx_enq_flags *)flag, 1))
+#define FLAG_OF(flag) __builtin_preserve_enum_value(*(enum scx_enq_flags *)flag, 1)
+#define HAS_FLAG(flags, flag) ((flags) & FLAG_OF(flag))
 #define KNOWS_FLAG(flag) __builtin_preserve_enum_value(*(enum scx_enq_flags *)flag, 0)
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)

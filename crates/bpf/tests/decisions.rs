@@ -34,6 +34,8 @@ int main(void)
 				 : kind == 'l' ? lag_of(n[0], n[1], n[2])
 				 : kind == 'k' ? (s64)word_of(n[0], n[1], n[2])
 				 : kind == 'f' ? (s64)may_follow(n[0], n[1], n[2])
+				 : kind == 'h' ? (s64)hands_over(n[0], n[1])
+				 : kind == 'r' ? (s64)rank_of(n[0], n[1])
 				 : kind == 'a' ? ahead_of(n[0], n[1], n[2], n[3])
 					       : (s64)is_overdue(n[0], n[1]));
 	}
@@ -59,7 +61,7 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
     let mut n = [0_i64; 9];
     let small = |stream: &mut Stream| number(stream, u64::from(u32::MAX)) as u32;
     let time = |stream: &mut Stream| number(stream, 1 << 60) as i64;
-    let kind = match index % 7 {
+    let kind = match index % 9 {
         0 => {
             for three in n.chunks_mut(3) {
                 let far = i64::from(stream.next_u64().is_multiple_of(2));
@@ -102,6 +104,18 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
             (n[0], n[2]) = ((stream.next_u64() % 3) as i64, time(stream));
             n[1] = if index.is_multiple_of(2) { n[2] } else { time(stream) };
             'f'
+        }
+        6 => {
+            (n[0], n[1]) = ((stream.next_u64() % 3) as i64, i64::from(small(stream)));
+            if index.is_multiple_of(2) {
+                n[1] = (u64::from(decide::HANDED_MAX) - 1 + stream.next_u64() % 3) as i64;
+            }
+            'h'
+        }
+        7 => {
+            n[0] = i64::from(stream.next_u64().is_multiple_of(2));
+            n[1] = if index.is_multiple_of(2) { time(stream) } else { stream.next_u64() as i64 };
+            'r'
         }
         _ => {
             (n[0], n[1]) = (time(stream), time(stream));

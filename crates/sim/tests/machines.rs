@@ -199,9 +199,40 @@ fn hackbench(
     (u64::from(groups) * messages * u64::from(ENDS)) as f64 / outcome.simulated_ns as f64
 }
 
+/// schbench's shape: a message thread wakes workers, each of which computes, sleeps shortly in place of the network, and
+/// says that it is ready. The 99th percentile of the time from a worker's wake-up to its CPU, in µs.
+fn schbench(machine: &MachinePreset, workers: u32, policy: &str, smt: bool, seed: u64) -> f64 {
+    let [ready, go] = [0, 1].map(Which::Number);
+    let work = |low: u64, high: u64| Step::ComputeFor {
+        profile: ProfileId(1),
+        ns: Amount::Between(low, high),
+    };
+    let up = |semaphore| Step::Up { semaphore, count: 1 };
+    let down = |semaphore| Step::Down { semaphore, count: 1 };
+    let again = Step::Forever { from: 0 };
+    let messenger = vec![down(ready), work(1000, 3000), up(go), again.clone()];
+    let network = Step::Sleep { ns: Amount::Between(MS / 20, 3 * MS / 20) };
+    let worker = vec![network, up(ready), down(go), work(MS / 2, 3 * MS / 2), again];
+    let program = |name: &str, steps| Program { name: name.to_owned(), steps };
+    let load = Work {
+        programs: vec![program("messenger", messenger), program("worker", worker)],
+        semaphores: vec![0; 2],
+        starts: vec![Start::of(0), Start { count: workers, ..Start::of(1) }],
+        ..Work::default()
+    };
+    let slowdown = (1000.0 * SLOWDOWN) as u32;
+    let speeds = CoRun::uniform(&["busy"], slowdown, 1000).expect("a table");
+    let (until_ns, warmup_ns) = (2200 * MS, 200 * MS);
+    let options = Options { until_ns, warmup_ns, seed, ..Options::new(settings(policy)) };
+    let machine = machine.machine(smt, speeds).expect("a machine");
+    let outcome = run(&machine, &load, &options).unwrap_or_else(|failure| panic!("{failure}"));
+    outcome.programs[1].wake_latency.quantile(990_000) as f64 / 1000.0
+}
+
 /// The rows of which each seed gives a ratio: chat and tbench in part, where all of it says the same.
 fn of_fair(machine: &MachinePreset, cell: &str, smt: bool, (seed, length): (u64, u64)) -> f64 {
     let part = |least: f64| (seed, Some(least * length as f64));
+    let core_queue = std::env::var("P").unwrap_or("core-queue".to_owned());
     let of = |policy| match cell.split_once(':') {
         Some(("hackbench", groups)) => {
             hackbench(machine, groups.parse().expect("groups"), policy, smt, (seed, length))
@@ -211,7 +242,7 @@ fn of_fair(machine: &MachinePreset, cell: &str, smt: bool, (seed, length): (u64,
         // A time.
         None => 1.0 / value_of(machine, None, cell, policy, smt, (seed, None)),
     };
-    of("core-queue") / of("fair")
+    of(&core_queue) / of("fair")
 }
 
 /// Rows of many tasks and a pair, each without siblings and with.
@@ -229,15 +260,13 @@ const ROWS: [&str; 10] = [
 ];
 
 const PIPE: &str = "lmbench/pipe-latency";
-/// `fair`, as the kernel does, lets the woken task of a pair on one CPU preempt its waker before that waits,
-/// which saves every second wake-up; `core-queue` lets the waker go on.
-const PIPE_LEAST: f64 = 0.9;
+const PIPE_LEAST: f64 = 0.95;
 
-/// A row over five seeds, so many times as long as need be: low end, middle, high end.
-fn interval(machine: &MachinePreset, cell: &str, smt: bool, length: u64) -> [f64; 3] {
+/// A ratio over five seeds: low end, middle, high end.
+fn interval(of: impl Fn(u64) -> f64) -> [f64; 3] {
     /// Student's t for five values, 95 % both ways.
     const T: f64 = 2.776;
-    let logs = [1, 2, 3, 4, 5].map(|seed| of_fair(machine, cell, smt, (seed, length)).ln());
+    let logs = [1, 2, 3, 4, 5].map(|seed| of(seed).ln());
     let mean = logs.iter().sum::<f64>() / 5.0;
     let variance = logs.iter().map(|log| (log - mean) * (log - mean)).sum::<f64>() / 4.0;
     let half = T * (variance / 5.0).sqrt();
@@ -245,13 +274,13 @@ fn interval(machine: &MachinePreset, cell: &str, smt: bool, length: u64) -> [f64
 }
 
 /// Tasks by the hundred on two cores that share no cache, and a pair: with siblings and without, the lower
-/// end over five seeds is at most a fiftieth below `fair` (of a pair a tenth), or where they differ by more the
+/// end over five seeds is at most a fiftieth below `fair` (of a pair a twentieth), or where they differ by more the
 /// upper end is not behind. `--nocapture` prints the table.
 #[test]
 fn core_queue_is_not_behind_fair_with_hundreds_of_tasks_on_few_cores() {
     let machine = MachinePreset::named("xeon-mp-2-socket").expect("a machine");
-    let (_, behind) = table(&machine, 1);
-    assert!(behind.is_empty(), "{behind:#?}");
+    let [(_, behind), (_, later)] = [table(&machine, 1), wakeups(&machine)];
+    assert!(behind.is_empty() && later.is_empty(), "{behind:#?} {later:#?}");
 }
 
 /// The lines of a machine's table, printed as they come, and those of them that are behind.
@@ -259,7 +288,7 @@ fn core_queue_is_not_behind_fair_with_hundreds_of_tasks_on_few_cores() {
 fn table(machine: &MachinePreset, length: u64) -> (String, Vec<String>) {
     let (mut lines, mut behind) = (String::new(), Vec::new());
     for (cell, smt) in ROWS.iter().flat_map(|cell| [(cell, false), (cell, true)]) {
-        let [low, middle, high] = interval(machine, cell, smt, length);
+        let [low, middle, high] = interval(|seed| of_fair(machine, cell, smt, (seed, length)));
         let siblings = if smt { "on" } else { "off" };
         let line = format!(
             "| {} | {cell} | {siblings} | {middle:.3} ({low:.3} to {high:.3}) |\n",
@@ -269,12 +298,49 @@ fn table(machine: &MachinePreset, length: u64) -> (String, Vec<String>) {
         lines += &line;
         let is_wide = high - low > 0.04;
         let least = if *cell == PIPE { PIPE_LEAST } else { 0.98 };
-        // As printed, to three digits.
-        if low + 0.0005 < least && !(is_wide && high >= 1.0) {
+        if low < least && !(is_wide && high >= 1.0) {
             behind.push(line);
         }
     }
     (lines, behind)
+}
+
+/// Below this a percentile is what a wake-up itself costs, and counts as much.
+const WAKE_LEAST_US: f64 = 5.0;
+/// The counts of durations are known to 1/32.
+const WAKE_MOST: f64 = 1.0 + 1.0 / 32.0;
+/// With two workers a CPU on one or two cores with siblings: four of them share a core's queue, where `fair` has two
+/// queues of two, and the order of CPU time lets some wait for two others.
+const WAKE_MOST_CROWDED: f64 = 1.65;
+
+/// The lines of a machine's table of wake-ups, and those of them that are later than those of `fair`.
+#[expect(clippy::print_stdout, reason = "the table is what --nocapture asks for")]
+fn wakeups(machine: &MachinePreset) -> (String, Vec<String>) {
+    let (mut lines, mut later) = (String::new(), Vec::new());
+    for smt in [false, true] {
+        let cpus = cores(machine) * if smt { 2 } else { 1 };
+        let mut counts = [1, cpus / 2, cpus, cpus * 3 / 2, cpus * 2].to_vec();
+        counts.retain(|workers| *workers > 0);
+        counts.dedup();
+        for workers in counts {
+            let of =
+                |policy, seed| schbench(machine, workers, policy, smt, seed).max(WAKE_LEAST_US);
+            let [low, middle, high] = interval(|seed| of("core-queue", seed) / of("fair", seed));
+            let siblings = if smt { "on" } else { "off" };
+            let line = format!(
+                "| {} | {workers} of {cpus} | {siblings} | {:.0} | {middle:.3} ({low:.3} to {high:.3}) |\n",
+                machine.name,
+                of("fair", 1)
+            );
+            println!("{}", line.trim_end());
+            lines += &line;
+            let is_crowded = smt && cores(machine) <= 2 && workers == 2 * cpus;
+            if middle > if is_crowded { WAKE_MOST_CROWDED } else { WAKE_MOST } {
+                later.push(line);
+            }
+        }
+    }
+    (lines, later)
 }
 
 /// The same on every machine but the one of 192 cores, on which these loads leave nearly all CPUs idle.
@@ -284,12 +350,9 @@ fn core_queue_is_not_behind_fair_on_any_machine() {
     let mut page = "\
 # core-queue beside `fair`, simulated
 
-In a pipe on one CPU `fair` is ahead, by up to 10 %: its woken task preempts the waker before that waits, which saves
-every second wake-up.
-
 Written by `UPDATE_EXPECT=1 cargo test -p coretwin-sim --release --test machines -- --ignored`. Of the simulated `fair`, above
 1 is better: middle and 95 % interval over seeds 1 to 5, with everything 1.5 times as long beside a busy sibling.
-The test fails where the lower end is below 0.98, of the pipe below 0.9; where five seeds leave more than 2 % either way,
+The test fails where the lower end is below 0.98, of the pipe below 0.95; where five seeds leave more than 2 % either way,
 where the upper end is below 1.
 
 | machine | load | siblings | of fair |
@@ -297,11 +360,26 @@ where the upper end is below 1.
 "
     .to_owned();
     let mut behind = Vec::new();
+    let mut of_wakeups = "
+## Wake-ups
+
+schbench's shape: a message thread wakes workers, each of which computes 0.5 to 1.5 ms and sleeps 50 to 150 µs. The 99th
+percentile of the time from a worker's wake-up to its CPU, of that under `fair`: below 1 is better. What is below 5 µs
+counts as 5. The test fails above 1.031, which is how finely percentiles are known; with two workers a CPU on one or two
+cores with siblings above 1.65. There `core-queue` is behind: four workers share a core's queue, where `fair`
+has two queues of two.
+
+| machine | workers of CPUs | siblings | `fair`, µs | of fair |
+|---|---|---|---|---|
+"
+    .to_owned();
     for machine in MachinePreset::all().iter().filter(|machine| cores(machine) <= 64) {
-        let (lines, of_machine) = table(machine, 5);
+        let [(lines, of_machine), (wakeups, later)] = [table(machine, 5), wakeups(machine)];
         page += &lines;
-        behind.extend(of_machine);
+        of_wakeups += &wakeups;
+        behind.extend(of_machine.into_iter().chain(later));
     }
+    page += &of_wakeups;
     expect_file!["../../../docs/evidence/core-queue-simulated.md"].assert_eq(&page);
     assert!(behind.is_empty(), "{behind:#?}");
 }

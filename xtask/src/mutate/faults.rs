@@ -537,6 +537,18 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: KERNEL, test: "core_queue::a_pair_follows_each_other_past_others_for_a_quarter_of_a_slice",
     },
     Fault {
+        name: "core-queue-never-hands-over", file: "crates/base/src/simulation/core_queue/decide.rs",
+        find: "waiting == 0 && handed < HANDED_MAX",
+        put: "waiting == 0 && handed > HANDED_MAX",
+        suite: KERNEL, test: "core_queue::a_task_that_follows_takes_the_place_of_its_waker_where_nobody_waits",
+    },
+    Fault {
+        name: "core-queue-forgets-who-waits", file: "crates/base/src/simulation/core_queue/decide.rs",
+        find: "| waited_ns.min(u64::MAX >> 1)",
+        put: "| waited_ns.min(0)",
+        suite: KERNEL, test: "core_queue::passive_an_idle_cpu_takes_what_has_waited_longest",
+    },
+    Fault {
         name: "core-queue-lost-load", file: "crates/sim/src/policies/core_queue/place.rs",
         find: "view.running_on_core(cpu) + self.queues.waiting(core)",
         put: "view.running_on_core(cpu) + 0 * self.queues.waiting(core)",

@@ -114,7 +114,7 @@ fn traces_are_the_same_in_every_build() {
             &format!("{:<16} {:016x} {:>8}\n", entry.name, outcome.trace_hash, outcome.switches);
     }
     expect_test::expect![[r#"
-        core-queue       04ad819402c9fb21     2462
+        core-queue       bf984ef32feeee9e     2475
         fair             eeab4f0160535d45     3026
         linux-2.4.19     d4010aeaf76731c8     3824
         linux-2.5.32     3d9cef16ea57d7a2     2834

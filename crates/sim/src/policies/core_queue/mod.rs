@@ -72,8 +72,11 @@ pub(super) struct CoreQueue {
 struct Said {
     /// When it first said that it is about to wait.
     at_ns: Option<u64>,
-    /// The task that it woke then, which runs here next.
+    /// The task that runs here next: one that it woke then, or the waker whose place it took.
     follower: Option<TaskId>,
+    /// Whether the follower takes its place at once; then the task whose place it took.
+    hands_over: bool,
+    waker: Option<TaskId>,
     /// When the first of the tasks began that have followed each other since.
     since_ns: u64,
 }
@@ -161,7 +164,7 @@ impl CoreQueue {
         let queue = self.queue_of(view, task, cpu);
         let own = &mut self.tasks[task.index()];
         self.queues.move_home(own, cpu, queue, weight(view.task(task).nice));
-        self.queues.insert(own, task, rank(view.task(task).class));
+        self.queues.insert(own, task, rank(view.task(task).class), view.now_ns);
     }
 
     /// Takes a task out of its queue, if it waits in one.
@@ -252,16 +255,25 @@ impl CoreQueue {
     /// The task that follows the one that ran on a CPU, if none of a better class waits.
     fn follower(&self, view: &View, cpu: CpuId) -> Option<Place> {
         let place = self.tasks[self.said[cpu.0 as usize].follower?.index()].place?;
-        let head = self.queues.first(view, view.layout.core(cpu).0 as usize, cpu);
+        let head = self.queues.heads(view, view.layout.core(cpu).0 as usize, cpu).next();
         let is_first = head.is_none_or(|head| head.0 >= place.0);
         (is_first && view.allowed(place.3, cpu)).then_some(place)
+    }
+
+    /// The first task of a queue that a CPU may run, but for those that follow the task of another CPU.
+    fn first(&self, view: &View, queue: usize, cpu: CpuId) -> Option<Place> {
+        let follows = |place: &Place| {
+            let home = self.tasks[place.3.index()].home;
+            home != cpu && self.said[home.0 as usize].follower == Some(place.3)
+        };
+        self.queues.heads(view, queue, cpu).find(|place| !follows(place))
     }
 
     /// The first task in the queues of a CPU.
     fn own_first(&mut self, view: &View, cpu: CpuId) -> Option<Place> {
         let core = view.layout.core(cpu).0 as usize;
-        let own = self.queues.first(view, self.queues.of_cpu(cpu), cpu);
-        let shared = self.queues.first(view, core, cpu);
+        let own = self.first(view, self.queues.of_cpu(cpu), cpu);
+        let shared = self.first(view, core, cpu);
         self.queues.sooner(view, cpu, own, shared)
     }
 
@@ -274,27 +286,9 @@ impl CoreQueue {
     /// A task in the queues of another core that a CPU may run. What an idle CPU has been told of is that
     /// CPU's, as the live scheduler puts it past the queues.
     fn first_of(&self, view: &View, core: usize, cpu: CpuId) -> Option<TaskId> {
-        let first =
-            self.queues_of(view, core).find_map(|queue| self.queues.first(view, queue, cpu));
+        let first = self.queues_of(view, core).find_map(|queue| self.first(view, queue, cpu));
         let is_told = |task: &TaskId| view.runs_nothing(self.tasks[task.index()].home);
         first.map(|place| place.3).filter(|task| !is_told(task))
-    }
-
-    /// A waiting task of the busiest core of which one may run here, for a CPU without work; near ones first.
-    fn take_any(&self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
-        let mut busiest: Option<((bool, usize), TaskId)> = None;
-        for core in self.queues.crowded() {
-            answer.steps(1);
-            let first = view.layout.cores()[core][0];
-            let is_near = view.layout.same_cache(cpu).contains(first);
-            let rank = (is_near, self.load(view, first));
-            if busiest.is_none_or(|(most, _)| rank > most)
-                && let Some(task) = self.first_of(view, core, cpu)
-            {
-                busiest = Some((rank, task));
-            }
-        }
-        busiest.map(|(_, task)| task)
     }
 
     /// The next of the tasks that a CPU's core owes itself, if it is their turn.
@@ -410,6 +404,7 @@ impl Policy for CoreQueue {
             counted_ns: 0,
             lag: None,
             word: 0,
+            handed: 0,
             passed: 0,
             home,
             queue,
@@ -419,7 +414,14 @@ impl Policy for CoreQueue {
     }
 
     fn select_cpu(&mut self, view: &View, task: TaskId, wake: &Wake, answer: &mut Answer) -> CpuId {
+        if self.follows(view, task, wake) {
+            answer.place(task, wake.here, "its waker is about to wait");
+            return wake.here;
+        }
         let (cpu, reason) = self.place(view, task, wake, answer);
+        // Another CPU took it before its turn came there.
+        let said = &mut self.said[cpu.0 as usize];
+        said.follower = said.follower.filter(|it| *it != task);
         answer.place(task, cpu, reason);
         cpu
     }
@@ -427,8 +429,11 @@ impl Policy for CoreQueue {
     fn enqueue(&mut self, view: &View, task: TaskId, cpu: CpuId, _: &Wake, answer: &mut Answer) {
         self.insert(view, task, cpu);
         // One that follows its waker is told to nobody: the CPU is about to be free.
-        if self.said[cpu.0 as usize].follower != Some(task) {
+        let said = self.said[cpu.0 as usize];
+        if said.follower != Some(task) {
             self.announce(view, task, cpu, answer);
+        } else if said.hands_over {
+            answer.resched(cpu, Some(task), "takes the place of its waker, which is about to wait");
         }
     }
 
@@ -461,7 +466,11 @@ impl Policy for CoreQueue {
         }
         answer.pick(cpu, picked, reason);
         let waits = |task: &TaskId| self.tasks[task.index()].place.is_some();
-        if let Some(task) = displaced.filter(waits)
+        // Whose place was taken follows in turn.
+        let said = &mut self.said[cpu.0 as usize];
+        let handed = said.hands_over && follower.is_some();
+        said.waker = displaced.filter(|_| handed);
+        if let Some(task) = displaced.filter(waits).filter(|_| !handed)
             && !self.tell_sibling(view, task, cpu, answer)
         {
             self.tell_idle(view, task, answer);
@@ -480,7 +489,7 @@ impl Policy for CoreQueue {
         self.queues.begin(own);
         let said = &mut self.said[cpu.0 as usize];
         let since_ns = if said.follower == Some(task) { said.since_ns } else { view.now_ns };
-        *said = Said { since_ns, ..Said::default() };
+        *said = Said { since_ns, follower: said.waker, ..Said::default() };
     }
 
     fn stopping(&mut self, view: &View, cpu: CpuId, task: TaskId, stop: Stop, answer: &mut Answer) {
@@ -488,10 +497,13 @@ impl Policy for CoreQueue {
         if let Some(partners) = &mut self.partners {
             partners.changes(view, cpu, None);
         }
-        if let Some(at_ns) = self.said[cpu.0 as usize].at_ns.take() {
+        let own = &mut self.tasks[task.index()];
+        if self.said[cpu.0 as usize].hands_over && stop.can_go_on() {
+            own.handed += 1;
+        } else if let Some(at_ns) = self.said[cpu.0 as usize].at_ns.take() {
             let waits = matches!(stop, Stop::Blocked | Stop::Exited);
-            let own = &mut self.tasks[task.index()];
             own.word = decide::word(own.word, waits, view.now_ns.saturating_sub(at_ns));
+            own.handed = 0;
         }
         match stop {
             // Straight to the idle core: in its own queue a sibling would take it.

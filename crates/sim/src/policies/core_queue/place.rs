@@ -1,4 +1,4 @@
-//! Where a task that becomes runnable goes: affinity, wakeup, and the part of passive that acts at wake-ups.
+//! Where a task that becomes runnable goes, and from where one is taken: affinity, wakeup, and most of passive.
 
 use super::CoreQueue;
 use crate::kernel::{CpuId, CpuMask, TaskId, View};
@@ -16,9 +16,6 @@ impl CoreQueue {
     ) -> (CpuId, Reason) {
         let last = self.tasks[task.index()].home;
         let idle = |cpu: &CpuId| view.is_idle_for(task, *cpu);
-        if self.follows(view, task, wake) {
-            return (wake.here, Reason::new("its waker is about to wait").with("last_cpu", last.0));
-        }
         if !self.rules.affinity {
             if let Some(cpu) = view.idle.iter().find(idle) {
                 return (cpu, Reason::new("the first idle CPU, wherever it ran"));
@@ -68,24 +65,46 @@ impl CoreQueue {
     /// Whether a task goes next where its waker runs, which says that it is about to wait, and lately did so at
     /// once: to start an idle CPU takes longer. If it does not this time, the next tick tells others. Not
     /// beside a busy sibling while a whole core is idle.
-    fn follows(&mut self, view: &View, task: TaskId, wake: &Wake) -> bool {
-        let (last, here) = (self.tasks[task.index()].home, wake.here);
+    pub(super) fn follows(&mut self, view: &View, task: TaskId, wake: &Wake) -> bool {
+        let here = wake.here;
         let Some(waker) = view.current(here).filter(|_| wake.sync) else { return false };
         let core = view.layout.core(here).0 as usize;
-        let near = view.layout.same_cache(last).contains(here) && view.allowed(task, here);
-        let keeps = self.tasks[waker.index()].word >= decide::WORD_KEPT;
+        let waiting = self.queues.waiting(core) as u32;
+        let own = &self.tasks[waker.index()];
+        let keeps = own.word >= decide::WORD_KEPT;
+        let hands_over = decide::hands_over(waiting, own.handed);
         let said = &mut self.said[here.0 as usize];
         said.at_ns.get_or_insert(view.now_ns);
         let is_free = said.follower.is_none_or(|it| it == task)
             && decide::may_follow(
-                self.queues.waiting(core) as u32,
+                waiting,
                 view.now_ns.saturating_sub(said.since_ns),
                 self.rules.slice_ns,
             );
         let is_alone = view.running_on_core(here) < 2 || view.idle_cores.is_empty();
-        let follows = self.rules.follow && keeps && near && is_free && is_alone;
-        said.follower = if follows { Some(task) } else { said.follower.filter(|it| *it != task) };
+        let follows = self.rules.follow && keeps && view.allowed(task, here) && is_free && is_alone;
+        if follows {
+            (said.follower, said.hands_over) = (Some(task), hands_over);
+        }
         follows
+    }
+
+    /// A waiting task of the core to which none has come for longest, of those of which one may run here, for a CPU
+    /// without work; near ones first.
+    pub(super) fn take_any(&self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
+        let mut longest: Option<(u64, TaskId)> = None;
+        for core in self.queues.crowded() {
+            answer.steps(1);
+            let first = view.layout.cores()[core][0];
+            let is_near = view.layout.same_cache(cpu).contains(first);
+            let rank = decide::rank(is_near, view.now_ns - self.queues.came_ns(core));
+            if longest.is_none_or(|(most, _)| rank > most)
+                && let Some(task) = self.first_of(view, core, cpu)
+            {
+                longest = Some((rank, task));
+            }
+        }
+        longest.map(|(_, task)| task)
     }
 
     /// The CPU allowed to a task whose core has least to do.

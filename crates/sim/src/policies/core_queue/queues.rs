@@ -23,8 +23,9 @@ pub(super) struct Queues {
     slice_ns: i64,
     arrivals: u64,
     core_of: Vec<u32>,
-    /// By core: tasks that wait on it; and which cores have any.
+    /// By core: tasks that wait on it, and when the last of them came; and which cores have any.
     waiting: Vec<u32>,
+    came_ns: Vec<u64>,
     /// The set's members are numbers of cores.
     crowded: CpuMask,
 }
@@ -46,6 +47,8 @@ pub(super) struct Own {
     pub(super) lag: Option<i64>,
     /// How often in a row it waited as soon as it had said so.
     pub(super) word: u32,
+    /// How often since then one that it woke took its place.
+    pub(super) handed: u32,
     /// How often in a row a better partner went before it.
     pub(super) passed: u32,
     /// The CPU it belongs to, and by that the core.
@@ -79,6 +82,7 @@ impl Queues {
             arrivals: 0,
             core_of: (0..cores as u32).chain(of_cpus).collect(),
             waiting: vec![0; cores],
+            came_ns: vec![0; cores],
             crowded: CpuMask::empty(cores),
         }
     }
@@ -112,7 +116,7 @@ impl Queues {
     }
 
     /// Puts a task into its queue.
-    pub(super) fn insert(&mut self, own: &mut Own, task: TaskId, rank: u8) {
+    pub(super) fn insert(&mut self, own: &mut Own, task: TaskId, rank: u8, now_ns: u64) {
         let queue = &mut self.queues[own.queue];
         self.arrivals += 1;
         let place = (rank, own.virtual_ns, self.arrivals, task);
@@ -120,6 +124,7 @@ impl Queues {
         queue.waiting.insert(place);
         let core = self.core_of[own.queue];
         self.waiting[core as usize] += 1;
+        self.came_ns[core as usize] = now_ns;
         self.crowded.insert(CpuId(core));
     }
 
@@ -146,6 +151,11 @@ impl Queues {
         self.queues[queue].now + ahead.max(0)
     }
 
+    /// When a task last came to the queues of a core.
+    pub(super) fn came_ns(&self, core: usize) -> u64 {
+        self.came_ns[core]
+    }
+
     /// Tasks that wait on a core.
     pub(super) fn waiting(&self, core: usize) -> usize {
         self.waiting[core] as usize
@@ -154,11 +164,6 @@ impl Queues {
     /// The cores on which tasks wait, in order.
     pub(super) fn crowded(&self) -> impl Iterator<Item = usize> {
         self.crowded.iter().map(|core| core.0 as usize)
-    }
-
-    /// The first task of a queue that a CPU may run.
-    pub(super) fn first(&self, view: &View, queue: usize, cpu: CpuId) -> Option<Place> {
-        self.heads(view, queue, cpu).next()
     }
 
     /// The tasks of a queue that a CPU may run, in order.
