@@ -10,21 +10,14 @@ pub const NAME: &str = "linux-2.4.19";
 /// What the kernel calls it while it is loaded, in `/sys/kernel/sched_ext/root/ops`.
 pub const OPS_NAME: &str = "coretwin_linux_2_4_19";
 
-/// The simulated policy joins the tail, by which the models of benchmarks were fitted.
-pub const SIMULATED: [Parameter; 2] = parameters(true);
-/// The live one joins the head, as the sources of 2.4.19 have it.
-pub const LIVE: [Parameter; 2] = parameters(false);
-
-const fn parameters(wake_tail: bool) -> [Parameter; 2] {
-    [
-        Parameter::switch("ht_rule", true, "an idle CPU of an idle core before one of a busy core"),
-        Parameter::switch(
-            "wake_tail",
-            wake_tail,
-            "woken tasks join the list's tail (2.4 after 2.4.19), not its head",
-        ),
-    ]
-}
+pub const PARAMETERS: [Parameter; 2] = [
+    Parameter::switch("ht_rule", true, "an idle CPU of an idle core before one of a busy core"),
+    Parameter::switch(
+        "wake_tail",
+        false,
+        "woken tasks join the list's tail (2.4 after 2.4.19), not its head",
+    ),
+];
 
 /// Ticks a second of i386 before 2.5.
 pub const HZ: u64 = 100;

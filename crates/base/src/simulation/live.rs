@@ -28,7 +28,7 @@ pub const POLICIES: &[Policy] = &[
         name: linux_2_4_19::NAME,
         ops_name: linux_2_4_19::OPS_NAME,
         title: "the article's older kernel: one list for all CPUs, scored by goodness",
-        parameters: &linux_2_4_19::LIVE,
+        parameters: &linux_2_4_19::PARAMETERS,
     },
     Policy {
         name: linux_2_5_32::NAME,

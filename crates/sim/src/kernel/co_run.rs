@@ -42,6 +42,9 @@ pub struct CoRun {
     polling: Vec<u32>,
     /// Speed of `p` beside a sibling that was taken offline, over alone.
     offline: Vec<u32>,
+    /// The kind of work that going through the scheduler's lists is; `None`: of the kind of the task for
+    /// which it is done.
+    walking: Option<ProfileId>,
 }
 
 impl CoRun {
@@ -72,6 +75,7 @@ impl CoRun {
             polling: (0..count).map(polling).collect(),
             offline: (0..count).map(offline).collect(),
             profiles,
+            walking: None,
         };
         let all = table.beside.iter().chain(&table.polling).chain(&table.offline);
         match all.clone().all(|speed| (1..=2 * ONE).contains(speed)) {
@@ -127,6 +131,18 @@ impl CoRun {
             |own| speed(matrix.slowdown[row(own)][polling]),
             |_| ONE,
         )
+    }
+
+    /// The same, where going through the scheduler's lists is work of this profile.
+    pub fn with_walks(self, name: &str) -> Result<Self, String> {
+        let walking = self.named(name).ok_or_else(|| format!("there is no profile {name}"))?;
+        Ok(Self { walking: Some(walking), ..self })
+    }
+
+    /// The kind of work that going through the scheduler's lists is for a task of this kind.
+    #[inline]
+    pub(crate) fn walking(&self, home: ProfileId) -> ProfileId {
+        self.walking.unwrap_or(home)
     }
 
     pub fn profiles(&self) -> &[WorkProfile] {

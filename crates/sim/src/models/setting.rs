@@ -22,13 +22,17 @@ use coretwin_base::suggest;
 use std::collections::BTreeMap;
 
 /// Profiles of [`crate::core`] that a matrix for [`Setting::speeds`] holds.
-pub const PROFILES: [&str; 5] = ["chat", "dbench", "tbench", KERNEL, POLLING];
+pub const PROFILES: [&str; 6] = ["chat", "dbench", "tbench", KERNEL, POLLING, WALKING];
 
 /// The profile of entering and leaving the kernel.
 const KERNEL: &str = "syscall";
 
 /// The profile of an idle CPU that polls.
 const POLLING: &str = "spin-pause";
+
+/// The profile of going through the scheduler's lists: what is next is known only once the line before has
+/// come from memory.
+const WALKING: &str = "list-walk";
 
 /// The most events of a run: some minutes.
 const EVENTS_MAX: u64 = 4_000_000_000;
@@ -156,7 +160,8 @@ fn speeds(setting: &Setting<'_>) -> Result<CoRun> {
         )));
     }
     let clock_ghz = f64::from(own.clock_mhz) / 1000.0;
-    CoRun::of_matrix(matrix, clock_ghz, KERNEL, POLLING).map_err(Error::Unknown)
+    let table = CoRun::of_matrix(matrix, clock_ghz, KERNEL, POLLING);
+    table.and_then(|table| table.with_walks(WALKING)).map_err(Error::Unknown)
 }
 
 /// Speeds of [`PROFILES`] on a core with one thread: every speed beside another is that alone, and is

@@ -11,10 +11,9 @@
 //! may both ask for it. The second then waits there beside other idle CPUs until the first is preempted
 //! and looks for a CPU itself. That is the kernel's own behaviour, not a fault of the model.
 //!
-//! Source: kernel/sched.c of Linux 2.4 as read for the reference of this project. Whether a woken task
-//! joins the head of the list, as in 2.4.19 itself, or the tail, as soon after, is a parameter; docs/method/kernel.md
-//! says why the tail is what the fits so far were made with. Our own choices,
-//! where that is silent: what a child has left is its parent's at the child's end, not when the parent
+//! Source: kernel/sched.c of Linux 2.4 as read for the reference of this project. A woken task joins the head
+//! of the list: a patch against 2.4.19 (Davda, linux-kernel, 13 August 2002) takes that line out for the tail,
+//! which is a parameter. Our own choices, where the source is silent: what a child has left is its parent's at the child's end, not when the parent
 //! waits for it; a task whose mask or class changes while it waits looks for a CPU; a CPU that goes
 //! offline has all that wait do so.
 
@@ -23,7 +22,7 @@ use crate::kernel::{Class, CpuId, Layout, TaskId, TaskState, View};
 use crate::lists::{End, Links, List};
 use coretwin_base::simulation::linux_2_4_19::{self as decide, HZ};
 
-pub(super) const PARAMETERS: &[Parameter] = &decide::SIMULATED;
+pub(super) const PARAMETERS: &[Parameter] = &decide::PARAMETERS;
 
 /// Where real-time tasks begin.
 const REAL_TIME_BASE: i64 = 1000;

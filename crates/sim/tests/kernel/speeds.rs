@@ -2,7 +2,7 @@
 
 use crate::support::{MS, compute, machine, options, outcome, program, work};
 use coretwin_base::machine::cpu_set::{CpuId, CpuSet};
-use coretwin_sim::kernel::co_run::CoRun;
+use coretwin_sim::kernel::co_run::{CoRun, ONE, WorkProfile};
 use coretwin_sim::kernel::machine::Idle;
 use coretwin_sim::kernel::work::{MachineEvent, Scripted};
 use coretwin_sim::kernel::{Distance, Layout, Machine, Start, Step, Work};
@@ -56,6 +56,26 @@ fn an_idle_sibling_that_polls_is_in_the_way_and_one_that_is_offline_is_not() {
     assert!(near(ended(&machine, &work), 22));
     machine.idle = Idle::Halt;
     assert!(near(ended(&machine, &work), 20));
+}
+
+#[test]
+fn a_walk_through_the_list_goes_at_the_speed_of_its_own_kind() {
+    // `walk` and what is beside it lose nothing; two others halve each other.
+    let speed = |own: usize, other: usize| if own == 2 || other == 2 { ONE } else { ONE / 2 };
+    let profile = |name: &str| WorkProfile { name: name.to_owned(), alone: 1 << 20, refill: ONE };
+    let profiles = ["kernel", "busy", "walk"].map(profile).to_vec();
+    let speeds = CoRun::new(profiles, speed, |_| ONE, |_| ONE).expect("a table");
+    let (mut machine, work) = siblings(1000, [20, 100]);
+    machine.costs.policy_step_ns = 10 * MS;
+    let mut ended = |speeds: CoRun| {
+        machine.speeds = speeds;
+        let outcome = outcome(&machine, &work, &options("linux-2.4.19", 10_000));
+        outcome.tasks[0].ended_ns.expect("it ends") / MS
+    };
+    let walking = speeds.clone().with_walks("walk").expect("its profile");
+    let (beside_walk, beside_work) = (ended(walking), ended(speeds));
+    // Its own two steps and 20 ms of work at half speed are the most that the first can need beside walks.
+    assert!(beside_walk <= 60 && beside_work > 100, "{beside_walk} {beside_work}");
 }
 
 #[test]

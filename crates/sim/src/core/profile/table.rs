@@ -11,4 +11,5 @@ built_in! { Profile in "../../../profiles/":
     "mul_int", "mul_short", "div_double", "div_float", "div_long", "div_int", "div_short",
     "fun_cal", "jmp_test", "sysbench-cpu", "memcached", "x265", "stockfish", "postgres", "p7zip", "sysbench-memory",
     "pointer-chase-256m",
+    "list-walk",
 }

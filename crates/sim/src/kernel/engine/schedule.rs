@@ -3,7 +3,8 @@
 use super::speed::{Mode, Paid, in_parts};
 use super::{Engine, INTERRUPT, Run, TICK, slot};
 use crate::kernel::{
-    Cause, CpuId, Current, Distance, Happened, Idle, ONE, Span, TaskId, TaskState, Waiting,
+    Cause, CpuId, Current, Distance, Happened, Idle, ONE, ProfileId, Span, TaskId, TaskState,
+    Waiting,
 };
 use crate::policies::{Stop, Wake, WakeKind, What};
 
@@ -45,18 +46,28 @@ impl Engine<'_> {
     /// The lock is held for as long as the work takes beside what the siblings do now.
     #[inline]
     fn policy_cost(&mut self, cpu: CpuId) -> Paid {
-        let work_ns = self.machine.costs.policy_work_ns(self.answer.take_steps());
-        if work_ns == 0 {
+        let walk_ns = self.machine.costs.policy_work_ns(self.answer.take_steps());
+        if walk_ns == 0 {
             return Paid::default();
         }
         let now_ns = self.view.now_ns;
         let lock = self.policy.queue_lock(&self.view, cpu);
         let (holder, until_ns) = self.queue_locks[lock.0 as usize];
         let spin_ns = if holder == cpu { 0 } else { until_ns.saturating_sub(now_ns) };
-        let held_ns = (work_ns << 16) / u64::from(self.cpus[cpu.0 as usize].fraction);
+        let held_ns = (walk_ns << 16) / u64::from(self.walk_fraction(cpu));
         self.queue_locks[lock.0 as usize] = (cpu, now_ns + spin_ns + held_ns);
         self.results.so_far.policy_ns += spin_ns + held_ns;
-        Paid { spin_ns, work_ns }
+        Paid { spin_ns, walk_ns }
+    }
+
+    /// Speed over alone at which a CPU goes through the policy's lists.
+    fn walk_fraction(&self, cpu: CpuId) -> u32 {
+        let home = match self.cpus[cpu.0 as usize].mode {
+            Mode::Task(task) => self.tasks[task.index()].home,
+            _ => ProfileId::KERNEL,
+        };
+        let walking = self.machine.speeds.walking(home);
+        self.fraction_of(walking, cpu, self.machine.layout.siblings(cpu))
     }
 
     fn ask_to_reschedule(&mut self, cpu: CpuId, asked_on: CpuId) {
@@ -170,7 +181,8 @@ impl Engine<'_> {
         let run = &mut self.cpus[cpu.0 as usize];
         run.mode = Mode::Idle;
         let own = &mut self.tasks[task.index()];
-        own.owed_ns = std::mem::take(&mut run.overhead).div_ceil(u64::from(ONE));
+        let owed = std::mem::take(&mut run.walk) + std::mem::take(&mut run.overhead);
+        own.owed_ns = owed.div_ceil(u64::from(ONE));
         run.spin_ns = 0;
         own.core_mark_ns = core_mark_ns;
         let facts = self.view.task_mut(task);
@@ -201,9 +213,7 @@ impl Engine<'_> {
         let now_ns = self.view.now_ns;
         let owed_ns = std::mem::take(&mut self.tasks[task.index()].owed_ns);
         // A refill that was not finished when the task lost its CPU is not paid twice.
-        let cost_ns = paid.work_ns
-            + owed_ns.max(self.switch_cost_ns(cpu, task))
-            + self.shared_page_cost_ns(task);
+        let cost_ns = owed_ns.max(self.switch_cost_ns(cpu, task)) + self.shared_page_cost_ns(task);
         if std::mem::take(&mut self.cpus[cpu.0 as usize].told_idle) {
             self.policy.update_idle(&self.view, cpu, false, &mut self.answer);
             self.carry_out(cpu);
@@ -229,6 +239,7 @@ impl Engine<'_> {
         let run = &mut self.cpus[cpu.0 as usize];
         run.mode = Mode::Task(task);
         run.spin_ns = paid.spin_ns;
+        run.walk = in_parts(paid.walk_ns);
         run.overhead = in_parts(cost_ns);
         run.space = space;
         run.switches += 1;

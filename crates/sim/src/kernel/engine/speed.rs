@@ -1,10 +1,10 @@
 //! How fast work goes, and to which task and CPU its time is accounted.
 //!
-//! A CPU's task works in *segments*: it spins for the scheduler's lock, then pays costs (a switch, a
-//! tick, cold caches), then works. Costs and work go at a speed that depends on what the siblings do;
-//! costs are code and data of its family's kind, and a CPU that spins pauses, so that its siblings
-//! hardly feel it. Whenever anything about a core changes, its CPUs are settled at the old speeds
-//! first, and get their new ones after.
+//! A CPU's task works in *segments*: it spins for the scheduler's lock, then goes through the scheduler's
+//! lists, then pays costs (a switch, a tick, cold caches), then works. All but the first go at a speed that
+//! depends on what the siblings do. Costs are code and data of its family's kind; a walk through lists
+//! waits for memory, and a CPU that spins pauses, so that siblings hardly feel either. Whenever anything
+//! about a core changes, its CPUs are settled at the old speeds first, and get their new ones after.
 
 use super::{Engine, SEGMENT, slot};
 use crate::kernel::{
@@ -20,11 +20,12 @@ pub(super) enum Mode {
     Offline,
 }
 
-/// What a CPU pays for a policy's work: the wait for its lock, then the work in time alone.
+/// What a CPU pays for a policy's work: the wait for its lock, then the walk through its lists in time
+/// alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Paid {
     pub(super) spin_ns: u64,
-    pub(super) work_ns: u64,
+    pub(super) walk_ns: u64,
 }
 
 /// A cost in the fixed point of speeds: times ONE.
@@ -39,7 +40,9 @@ pub(super) struct CpuRun {
     settled_ns: u64,
     /// Time that it spins for a lock before anything else goes on.
     pub(super) spin_ns: u64,
-    /// Costs before its task's work goes on, in ns alone, times ONE: exact at any speed.
+    /// What it has to go through of the scheduler's lists, in ns alone, times ONE: exact at any speed.
+    pub(super) walk: u64,
+    /// Costs after that, before its task's work goes on, likewise.
     pub(super) overhead: u64,
     /// Speed of its task's work: uops per ns times UOP_PER_NS.
     rate: u64,
@@ -61,15 +64,23 @@ impl CpuRun {
         Self { rate: 1, fraction: ONE, ..Self::default() }
     }
 
-    /// Time that its costs take beside what its siblings do.
+    /// Time that costs take beside what its siblings do.
     #[inline]
-    fn overhead_time_ns(&self) -> u64 {
-        self.overhead.div_ceil(u64::from(self.fraction))
+    fn time_ns(&self, parts: u64) -> u64 {
+        parts.div_ceil(u64::from(self.fraction))
+    }
+
+    /// Pays of some costs what this time is enough for. Returns the time it took.
+    #[inline]
+    fn pay(parts: &mut u64, fraction: u32, time_ns: u64) -> u64 {
+        let took_ns = time_ns.min(parts.div_ceil(u64::from(fraction)));
+        *parts = parts.saturating_sub(took_ns.saturating_mul(u64::from(fraction)));
+        took_ns
     }
 
     #[inline]
     pub(super) fn pays(&self) -> bool {
-        self.spin_ns > 0 || self.overhead > 0
+        self.spin_ns > 0 || self.walk > 0 || self.overhead > 0
     }
 }
 
@@ -192,9 +203,9 @@ impl Engine<'_> {
                 let spun_ns = passed_ns.min(run.spin_ns);
                 run.spin_ns -= spun_ns;
                 let left_ns = passed_ns - spun_ns;
-                let cost_ns = left_ns.min(run.overhead_time_ns());
-                let paid = cost_ns.saturating_mul(u64::from(run.fraction));
-                run.overhead = run.overhead.saturating_sub(paid);
+                let walked_ns = CpuRun::pay(&mut run.walk, run.fraction, left_ns);
+                let cost_ns =
+                    walked_ns + CpuRun::pay(&mut run.overhead, run.fraction, left_ns - walked_ns);
                 let worked_ns = left_ns - cost_ns;
                 let uops = worked_ns.saturating_mul(run.rate);
                 task.work = task.work.saturating_sub(uops);
@@ -236,7 +247,12 @@ impl Engine<'_> {
     #[inline]
     fn kind_of_work(&self, cpu: CpuId, task: TaskId) -> ProfileId {
         let task = &self.tasks[task.index()];
-        if self.cpus[cpu.0 as usize].overhead > 0 { task.home } else { task.profile }
+        let run = &self.cpus[cpu.0 as usize];
+        match (run.walk > 0, run.overhead > 0) {
+            (true, _) => self.machine.speeds.walking(task.home),
+            (false, true) => task.home,
+            (false, false) => task.profile,
+        }
     }
 
     #[inline]
@@ -274,10 +290,9 @@ impl Engine<'_> {
         }
     }
 
+    /// Speed of a kind of work on a CPU over alone, beside what its siblings do now.
     #[inline]
-    fn speed_of(&mut self, cpu: CpuId, siblings: &[CpuId], busy: u8) -> bool {
-        let Mode::Task(task) = self.cpus[cpu.0 as usize].mode else { return false };
-        let profile = self.kind_of_work(cpu, task);
+    pub(super) fn fraction_of(&self, profile: ProfileId, cpu: CpuId, siblings: &[CpuId]) -> u32 {
         let mut fraction = ONE;
         for sibling in siblings.iter().filter(|sibling| **sibling != cpu) {
             // Beside several siblings, what each takes multiplies: an assumption, for tables of
@@ -285,6 +300,14 @@ impl Engine<'_> {
             let beside = self.machine.speeds.beside(profile, self.occupant(*sibling));
             fraction = ((u64::from(fraction) * u64::from(beside)) >> 16) as u32;
         }
+        fraction
+    }
+
+    #[inline]
+    fn speed_of(&mut self, cpu: CpuId, siblings: &[CpuId], busy: u8) -> bool {
+        let Mode::Task(task) = self.cpus[cpu.0 as usize].mode else { return false };
+        let profile = self.kind_of_work(cpu, task);
+        let fraction = self.fraction_of(profile, cpu, siblings);
         let alone = self.machine.speeds.profile(profile).alone;
         let rate = ((alone * u64::from(fraction)) >> 16).max(1);
         let run = &mut self.cpus[cpu.0 as usize];
@@ -300,7 +323,8 @@ impl Engine<'_> {
             Mode::Idle | Mode::Offline => return self.events.cancel(slot(cpu, SEGMENT)),
             Mode::Stopper => run.overhead.div_ceil(u64::from(ONE)),
             Mode::Task(_) if run.spin_ns > 0 => run.spin_ns,
-            Mode::Task(_) if run.overhead > 0 => run.overhead_time_ns(),
+            Mode::Task(_) if run.walk > 0 => run.time_ns(run.walk),
+            Mode::Task(_) if run.overhead > 0 => run.time_ns(run.overhead),
             Mode::Task(task) => self.tasks[task.index()].work.div_ceil(run.rate),
         };
         self.events.set(slot(cpu, SEGMENT), self.view.now_ns.saturating_add(left_ns));
@@ -310,10 +334,16 @@ impl Engine<'_> {
     /// be its own.
     #[inline]
     pub(super) fn charge(&mut self, cpu: CpuId, cost_ns: u64) {
-        self.charge_paid(cpu, Paid { spin_ns: 0, work_ns: cost_ns });
+        let runs = matches!(self.cpus[cpu.0 as usize].mode, Mode::Task(_));
+        if runs && cost_ns > 0 {
+            self.settle_core(cpu);
+            let run = &mut self.cpus[cpu.0 as usize];
+            run.overhead = run.overhead.saturating_add(in_parts(cost_ns));
+            self.speed_up_to_date(cpu);
+        }
     }
 
-    /// The same, and before it the task spins.
+    /// Has a CPU's task pay for the policy's work.
     #[inline]
     pub(super) fn charge_paid(&mut self, cpu: CpuId, paid: Paid) {
         let runs = matches!(self.cpus[cpu.0 as usize].mode, Mode::Task(_));
@@ -321,7 +351,7 @@ impl Engine<'_> {
             self.settle_core(cpu);
             let run = &mut self.cpus[cpu.0 as usize];
             run.spin_ns += paid.spin_ns;
-            run.overhead = run.overhead.saturating_add(in_parts(paid.work_ns));
+            run.walk = run.walk.saturating_add(in_parts(paid.walk_ns));
             self.speed_up_to_date(cpu);
         }
     }
