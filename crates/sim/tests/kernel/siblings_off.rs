@@ -114,12 +114,12 @@ fn traces_are_the_same_in_every_build() {
             &format!("{:<16} {:016x} {:>8}\n", entry.name, outcome.trace_hash, outcome.switches);
     }
     expect_test::expect![[r#"
-        core-queue       bf984ef32feeee9e     2475
-        fair             eeab4f0160535d45     3026
-        linux-2.4.19     d4010aeaf76731c8     3824
-        linux-2.5.32     3d9cef16ea57d7a2     2834
-        linux-2.5.32-a9  8799c86df5ae6549     3257
-        linux-2.5.32-f3  b969c86000a40575     3461
+        core-queue       0d83cc5a2d76f4bf     2475
+        fair             3ab1195955835cfd     3026
+        linux-2.4.19     44008cb429523a51     3657
+        linux-2.5.32     0ab788c031fc83ea     2834
+        linux-2.5.32-a9  e76e6cee4c57a3c9     3328
+        linux-2.5.32-f3  bb19254563e021b8     3461
         one-per-core     1be98dba35d874d7     2877
     "#]]
     .assert_eq(&lines);
