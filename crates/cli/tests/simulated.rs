@@ -70,14 +70,14 @@ fn equal_seeds_give_equal_files_and_the_report_sets_predictions_out_as_the_artic
 /// What every host and every build gives; the long checks ask an optimised build for the same.
 /// Changes with the models and the fit, and with nothing else.
 const READINGS: &str = "\
-on@linux-2.4.19 283800.8402695778 8834554d949a8c98
-off@linux-2.5.32 214437.9064624643 6b4302833eec3a2a
-off@linux-2.4.19 213388.10260327678 42cfbd6d18be0664
-on@linux-2.5.32 254921.6764780301 e3cca5c94564e1a9
-off@linux-2.5.32 214373.76555947924 de4c1ee1dc161106
-on@linux-2.5.32 256396.77752487917 081ac4731ab756e1
-on@linux-2.4.19 282177.22865364415 8c9060f8b968230c
-off@linux-2.4.19 213318.17349085154 6288c1fb9ebde16b
+on@linux-2.4.19 152540.77431164525 a2bdf62a168d220e
+off@linux-2.5.32 187242.92927048632 f45026004d0d8b31
+off@linux-2.4.19 183789.05703327694 6f4b5076187c2776
+on@linux-2.5.32 202430.04698265134 921147141e11ee1c
+off@linux-2.5.32 187178.9572983478 6f8d4cc3889d3e6c
+on@linux-2.5.32 210996.71936033524 2bfa109b2a361b21
+on@linux-2.4.19 151847.4806190753 4b0795963f6f672b
+off@linux-2.4.19 184251.5645403423 f95828997502e5e8
 ";
 
 #[test]
