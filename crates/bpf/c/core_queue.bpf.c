@@ -101,7 +101,8 @@ void on_enqueue(u64 *context)
 		core_of(core)->of_cpus = true;
 	core_of(core)->came_ns = task->waits_ns;
 	set_may_wait(core_of(core), true);
-	insert_by_time(p, task->bound ? QUEUE_OF_CPU + cpu : core, options.slice_ns, task->virtual_ns, flags);
+	insert_by_time(p, task->bound ? QUEUE_OF_CPU + cpu : core, options.slice_ns,
+		       stands(task, HAS_FLAG(flags, SCX_ENQ_WAKEUP)), flags);
 	/* The kernel asks nobody for the CPU of a task that has but one, or that wakes while its CPU still leaves it. */
 	unplaced = KNOWS_FLAG(SCX_ENQ_CPU_SELECTED) ?
 			   HAS_FLAG(flags, SCX_ENQ_WAKEUP) && !HAS_FLAG(flags, SCX_ENQ_CPU_SELECTED) :

@@ -16,6 +16,7 @@
 #define WORD_KEPT 2u
 #define WORD_KEPT_MAX 3u
 #define HANDED_MAX 16u
+#define FEW 4u
 
 /* A core where a task could wait: tasks there, CPUs online, whether it lies beyond the home's last-level cache. */
 struct crowd {
@@ -57,6 +58,14 @@ static inline s64 within(s64 value, s64 least, s64 most)
 static inline s64 lag_of(u64 clock, u64 virtual_ns, s64 most)
 {
 	return within((s64)(clock - virtual_ns), -most, most);
+}
+
+/* Where a task that wakes stands in its queue: where few wait, not before the one that woke last and waits. */
+static inline u64 woken_at(u64 clock, u64 virtual_ns, u64 last, s64 slice, u32 waiting)
+{
+	s64 later = last - virtual_ns;
+
+	return waiting <= FEW && (s64)(last - clock) > 0 && later >= 0 && later <= 2 * slice ? last : virtual_ns;
 }
 
 static inline s64 ahead_of(s64 ahead, s64 slice_ns, s64 own_slice, s64 shared_slice)

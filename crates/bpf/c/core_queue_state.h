@@ -10,6 +10,8 @@ struct cpu {
 	/* Of its own queue: the clock, as of a core's; and what stands on the core's clock when this shows 0. */
 	u64 now;
 	u64 shift;
+	/* Where the task of its own queue stood that woke last. */
+	u64 woken;
 	/* What it runs began with so much virtual time, at that moment, with that weight. */
 	u64 virtual_ns;
 	u64 started_ns;
@@ -43,8 +45,9 @@ struct cpu {
 
 /* A core. */
 struct core {
-	/* The most virtual time a task of its queue that ran here began with. */
+	/* The most virtual time a task of its queue that ran here began with; where the one stood that woke last. */
 	u64 now;
+	u64 woken;
 	/* When a running task was last asked of it. */
 	u64 asked_ns;
 	/* Its CPUs that run a task; tasks that waited when it last looked, for those who watch; its CPUs that are online. */
@@ -264,6 +267,28 @@ static void set_may_wait(struct core *core, bool may)
 {
 	if (core->may_wait != may && __sync_lock_test_and_set(&core->may_wait, may) != may)
 		__sync_fetch_and_add(&may_waits, may ? 1 : -1);
+}
+
+/* Where a task that comes to its queue stands there. */
+static u64 stands(struct task *task, bool wakes)
+{
+	u32 core = core_number(task->home), waits;
+	u64 *last = task->bound ? &cpu_of(task->home)->woken : &core_of(core)->woken;
+	u64 clock = clock_of(task->home, task->bound), virtual_ns = task->virtual_ns, before_ns = *last, at;
+	s64 slice = by_weight(options.slice_ns, task->weight);
+
+	if (!wakes)
+		return virtual_ns;
+	waits = waiting(core);
+	at = woken_at(clock, virtual_ns, before_ns, slice, waits);
+	/* A sibling may do the same at once: then one of the two stands where it would without this. */
+	*last = at;
+	if (tells('p')) {
+		struct decision it = { 'p', { clock, virtual_ns, before_ns, slice, waits }, at };
+
+		tell(&it);
+	}
+	return at;
 }
 
 /* Whether tasks may wait on a core. What is seen empty long after the last one came is not looked at again. */

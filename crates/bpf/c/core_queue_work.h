@@ -6,7 +6,7 @@
 #include "core_queue_wake.h"
 
 /* Every so many looks of a core go beyond its last-level cache. */
-#define WIDE_LOOK 4
+#define WIDE_LOOK 2
 
 /* The first task in a queue that a CPU may run. */
 static void first_in(u64 queue, u32 cpu, struct candidate *first)

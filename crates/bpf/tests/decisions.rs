@@ -35,6 +35,7 @@ int main(void)
 				 : kind == 'k' ? (s64)word_of(n[0], n[1], n[2])
 				 : kind == 'f' ? (s64)may_follow(n[0], n[1], n[2])
 				 : kind == 'h' ? (s64)hands_over(n[0], n[1])
+				 : kind == 'p' ? (s64)woken_at(n[0], n[1], n[2], n[3], n[4])
 				 : kind == 'r' ? (s64)rank_of(n[0], n[1])
 				 : kind == 'a' ? ahead_of(n[0], n[1], n[2], n[3])
 					       : (s64)is_overdue(n[0], n[1]));
@@ -61,7 +62,7 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
     let mut n = [0_i64; 9];
     let small = |stream: &mut Stream| number(stream, u64::from(u32::MAX)) as u32;
     let time = |stream: &mut Stream| number(stream, 1 << 60) as i64;
-    let kind = match index % 9 {
+    let kind = match index % 10 {
         0 => {
             for three in n.chunks_mut(3) {
                 let far = i64::from(stream.next_u64().is_multiple_of(2));
@@ -113,6 +114,19 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
             'h'
         }
         7 => {
+            // Clocks wrap around; about the bound, at the clock and beyond.
+            n[3] = time(stream) >> 2;
+            n[0] = stream.next_u64() as i64;
+            n[2] = n[0].wrapping_add((stream.next_u64() % 3) as i64 - 1);
+            let later = match index.is_multiple_of(4) {
+                true => 2 * n[3] - 1 + (stream.next_u64() % 3) as i64,
+                false => time(stream) - (1 << 58),
+            };
+            n[1] = n[2].wrapping_sub(later);
+            n[4] = (u64::from(decide::FEW) - 2 + stream.next_u64() % 4) as i64;
+            'p'
+        }
+        8 => {
             n[0] = i64::from(stream.next_u64().is_multiple_of(2));
             n[1] = if index.is_multiple_of(2) { time(stream) } else { stream.next_u64() as i64 };
             'r'

@@ -26,6 +26,7 @@ impl Decision {
             }
             'o' => i64::from(decide::owed(n[0] as u32, n[1] as u32)),
             'l' => decide::lag(n[0], n[1], n[2]),
+            'p' => decide::woken(n[0], n[1], n[2], n[3], n[4] as u32),
             'a' => decide::ahead(n[0], n[1], n[2], n[3]),
             'k' => i64::from(decide::word(n[0] as u32, n[1] != 0, n[2] as u64)),
             'f' => i64::from(decide::may_follow(n[0] as u32, n[1] as u64, n[2] as u64)),

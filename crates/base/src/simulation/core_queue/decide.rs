@@ -19,6 +19,9 @@ pub const WORD_KEPT: u32 = 2;
 /// No more often is counted.
 const WORD_KEPT_MAX: u32 = 3;
 
+/// Tasks that wait on a core are few up to this number. A choice.
+pub const FEW: u32 = 4;
+
 /// How often a task that wakes another takes its waker's place before the waker's word is tried again. A choice.
 pub const HANDED_MAX: u32 = 16;
 
@@ -61,6 +64,17 @@ pub fn owed(here: u32, there: u32) -> u32 {
 /// slice by its weight. It is as far behind the clock of the queue to which it comes.
 pub fn lag(clock: i64, virtual_ns: i64, most: i64) -> i64 {
     clock.wrapping_sub(virtual_ns).clamp(-most, most)
+}
+
+/// Where a task that wakes stands in its queue: at its virtual time, or with the one that woke `last` and still waits, if
+/// that is later by two of its `slice`s at most; of equals the first that came is first. In the order of CPU time alone
+/// tasks that compute and sleep in turns overtake one that waits again and again: with two workers a CPU on one core the
+/// 99th percentile of their wake-ups was a quarter longer. But only where few wait: of hundreds those that wait longest
+/// find most to do, and the rooms of a chat lost 5 %.
+pub fn woken(clock: i64, virtual_ns: i64, last: i64, slice: i64, waiting: u32) -> i64 {
+    let waits = last.wrapping_sub(clock) > 0 && waiting <= FEW;
+    let later = last.wrapping_sub(virtual_ns);
+    if waits && (0..=2 * slice).contains(&later) { last } else { virtual_ns }
 }
 
 /// How far the task of a CPU's queue is ahead of that of its core's. The queues have clocks of their own, for

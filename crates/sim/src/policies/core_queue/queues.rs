@@ -35,6 +35,8 @@ struct Queue {
     waiting: BTreeSet<Place>,
     /// The highest virtual time at which a task of this queue began to run.
     now: i64,
+    /// Where the task stood that woke last.
+    woken: i64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -115,11 +117,23 @@ impl Queues {
         (own.home, own.queue) = (home, queue);
     }
 
-    /// Puts a task into its queue.
-    pub(super) fn insert(&mut self, own: &mut Own, task: TaskId, rank: u8, now_ns: u64) {
+    /// Puts a task into its queue; where those that wake stand, they say by their slice.
+    pub(super) fn insert(
+        &mut self,
+        own: &mut Own,
+        (task, rank): (TaskId, u8),
+        now_ns: u64,
+        wakes: Option<i64>,
+    ) {
         let queue = &mut self.queues[own.queue];
         self.arrivals += 1;
-        let place = (rank, own.virtual_ns, self.arrivals, task);
+        let mut stands = own.virtual_ns;
+        if let Some(slice) = wakes {
+            let waiting = self.waiting[self.core_of[own.queue] as usize];
+            stands = decide::woken(queue.now, stands, queue.woken, slice, waiting);
+            queue.woken = stands;
+        }
+        let place = (rank, stands, self.arrivals, task);
         own.place = Some(place);
         queue.waiting.insert(place);
         let core = self.core_of[own.queue];
