@@ -66,6 +66,17 @@ const CHECKS: &[&Stage] = &[
         argv: &["cargo", "xtask", "vm", "sched", "schedstudy", "--kernel", "own:6.12"],
         environment: &[],
     },
+    // Hours: core-queue beside the best schedulers of others; it goes on where it was broken off.
+    &Stage {
+        name: "peers",
+        argv: &[
+            "sh",
+            "-c",
+            "cargo xtask peers && for load in pipe tbench chat10 chat20 groups1 groups4; do \
+             set -- \"$@\" --boot peers$load; done && cargo xtask vm sched --page \"$@\"",
+        ],
+        environment: &[],
+    },
     // The processes that switch SMT, killed at any moment, on fake machines.
     &Stage {
         name: "switch-kills",
@@ -246,7 +257,7 @@ const SHORT: &[(&str, &str)] = &[
 /// What has no short form: left out by `--short`, unless it is named. One study says nothing of how often
 /// studies are right, and on a busy machine it finds nothing.
 const ALWAYS_LONG: &[&str] =
-    &["real", "vm-6.12", "reproducible", "simulated-study", "exchange", "mutate"];
+    &["real", "vm-6.12", "reproducible", "simulated-study", "exchange", "mutate", "peers"];
 
 /// Runs all checks, or those named; whether all passed.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {

@@ -2,7 +2,7 @@
 
 use super::guest::{Guest, mount_one};
 use super::qemu::Topology;
-use super::suites::sched::cost;
+use super::suites::sched::{cost, peers};
 use super::suites::table;
 use anyhow::{Context, Result, bail, ensure};
 use rustix::process::WaitOptions;
@@ -31,6 +31,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool> {
     match arguments {
         _ if std::process::id() == 1 => init(arguments),
         [word, count] if word == cost::GROUPS => cost::groups(count.parse()?),
+        [word, scheduler, row] if word == peers::READING => peers::reading(scheduler, row),
         _ => suite(arguments),
     }
 }

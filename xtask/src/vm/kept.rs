@@ -1,7 +1,7 @@
 //! Studies of what core-queue costs go on from boot to boot: the host keeps what each brought out, until the
 //! scheduler's program changes. And the pages of what they say, and of what the article's schedulers count.
 
-use super::suites::sched::{bounds, cost};
+use super::suites::sched::{bounds, cost, counts, peers};
 use anyhow::{Context, Result};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 /// What the scheduler is made of.
 const PROGRAM: &str = "crates/bpf/c";
 const PAGE: &str = "docs/evidence/core-queue-guest.md";
+const PEERS_PAGE: &str = "docs/evidence/core-queue-peers.md";
+const COUNTS_PAGE: &str = "docs/evidence/reality-guest.md";
 const ARTICLE_PAGE: &str = "docs/evidence/article-schedulers.md";
 
 /// Where studies of this program are kept.
@@ -33,7 +35,9 @@ impl Kept {
 
     fn path(&self, release: &str, boot: &str, what: &str) -> Option<PathBuf> {
         let is_kept = cost::rows().any(|(name, _)| name == boot)
-            || bounds::heads().any(|(name, _)| name == boot);
+            || bounds::heads().any(|(name, _)| name == boot)
+            || counts::BOOTS.iter().any(|(name, _)| *name == boot)
+            || peers::BOOTS.iter().any(|(name, _)| *name == boot);
         is_kept.then(|| self.0.join(format!("{release}-{boot}.{what}")))
     }
 
@@ -63,19 +67,30 @@ impl Kept {
 
     /// Writes the pages of all that was measured under a kernel; none without rows.
     pub(super) fn write_pages(&self, root: &Path, release: &str) -> Result<()> {
-        let told = |boot| fs::read_to_string(self.path(release, boot, "told")?).ok();
+        let told = |boot: &str| fs::read_to_string(self.path(release, boot, "told")?).ok();
+        let rows_of = |boots: Vec<&str>| -> String {
+            let rows = boots.into_iter().filter_map(told).filter(|it| it.starts_with('|'));
+            rows.map(|row| row + "\n").collect()
+        };
         let cost = cost::rows()
             .filter_map(|(boot, about)| Some(format!("| `{boot}` | {about} | {} |\n", told(boot)?)))
             .collect();
         let bounds = bounds::heads()
             .filter_map(|(boot, head)| Some(head + &told(boot).filter(|it| it.starts_with('|'))?))
             .collect();
-        for (page, head, rows) in
-            [(PAGE, cost::PAGE, cost), (ARTICLE_PAGE, bounds::PAGE, bounds)] as [(_, _, String); 2]
-        {
+        let others = rows_of(peers::BOOTS.iter().map(|(boot, _)| *boot).collect());
+        let counted = rows_of(counts::BOOTS.iter().map(|(boot, _)| *boot).collect());
+        let head = |page: &str| page.replace("RELEASE", release);
+        let pages: [(_, _, String); 4] = [
+            (PAGE, head(cost::PAGE), cost),
+            (ARTICLE_PAGE, head(bounds::PAGE), bounds),
+            (COUNTS_PAGE, head(counts::PAGE), counted),
+            (PEERS_PAGE, peers::head(release), others),
+        ];
+        for (page, head, rows) in pages {
             if !rows.is_empty() {
                 let path = root.join(page);
-                fs::write(&path, head.replace("RELEASE", release) + &rows)
+                fs::write(&path, head + rows.trim_end() + "\n")
                     .with_context(|| format!("writing {}", path.display()))?;
             }
         }

@@ -3,6 +3,7 @@
 use super::frame::{Frame, Kind};
 use super::kept::Kept;
 use super::qemu;
+use super::suites::sched::peers;
 use super::suites::{Boot, Machine, Suite, Wanted};
 use crate::stages::Tally;
 use anyhow::{Context, Result, bail};
@@ -78,6 +79,9 @@ fn run_job(job: &Job, seed: u64, archive: &[u8], folder: &Path, kept: &Kept) -> 
         let title = job.title(boot);
         let release = &job.machine.kernel.release;
         brought.extend(kept.archive(release, boot.name));
+        if peers::BOOTS.iter().any(|(name, _)| *name == boot.name) {
+            brought.push(crate::peers::archive(&crate::root())?);
+        }
         let mut told = String::new();
         let initramfs = folder.join(format!("{}.initramfs", boot.name));
         write_initramfs(&initramfs, archive, &brought)?;

@@ -9,7 +9,7 @@
 //! A new suite is one file in `suites`, and a row in its table.
 
 mod apt;
-mod cpio;
+pub(crate) mod cpio;
 mod frame;
 pub(crate) mod guest;
 mod image;
@@ -44,7 +44,10 @@ cargo xtask vm [SUITE...] [--kernel VERSION]... [--boot NAME]... [--fast] [--see
   --keep            leaves consoles, archives and what was brought out in the target folder
   --page            writes what core-queue costs (boots cost...) to docs/evidence/core-queue-guest.md, where a
                     boot goes on with the study of the one before; and what the article's schedulers count
-                    (boots bounds...) to docs/evidence/article-schedulers.md
+                    (boots bounds...) to docs/evidence/article-schedulers.md; and what all kinds of schedulers count
+                    (boots counts...) to docs/evidence/reality-guest.md; and core-queue beside those of others
+                    (boots peerspipe, peerstbench, peerschat10, peerschat20, peersgroups1, peersgroups4, after
+                    `cargo xtask peers`) to docs/evidence/core-queue-peers.md
   --list            says which suites there are, and which kernels are at hand
 ";
 
@@ -198,7 +201,7 @@ fn skipped(reason: &str) -> bool {
 }
 
 /// Where a program is.
-fn on_path(program: &str) -> Option<PathBuf> {
+pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }

@@ -18,12 +18,12 @@ use std::time::{Duration, Instant};
 /// A load, in a boot of its own.
 pub(super) struct Row {
     pub(super) boot: &'static str,
-    about: &'static str,
+    pub(super) about: &'static str,
     /// Whether siblings are on.
     siblings: bool,
     /// The lower end that it must have of the kernel's own, where its interval is narrow.
     least: f64,
-    words: &'static [&'static str],
+    pub(super) words: &'static [&'static str],
 }
 
 /// Two tasks that wake each other, clients with their servers, rooms of eighty tasks, and groups of senders and
@@ -114,17 +114,26 @@ Close 9938 NT_STATUS_OK
 QUERY_PATH_INFORMATION "\clients\client1\a" 1004 NT_STATUS_OK
 Unlink "\clients\client1\a" 0x6 NT_STATUS_OK
 "#;
-const FOLDER: &str = "/tmp/cost";
+pub(super) const FOLDER: &str = "/tmp/cost";
 
-pub(super) fn run(guest: &mut Guest, row: &Row) -> Result<()> {
+/// What the loads need.
+pub(super) fn prepare() -> Result<()> {
     // The workloads keep their semaphores there, and talk over the loopback.
     mount_one("tmpfs", "/dev/shm", "")?;
     output("busybox", &["ip", "link", "set", "lo", "up"])?;
-    std::fs::write("/tmp/calls.txt", CALLS.trim_start())?;
+    std::fs::write("/tmp/calls.txt", CALLS.trim_start()).context("the calls of tbench")
+}
+
+pub(super) fn run(guest: &mut Guest, row: &Row) -> Result<()> {
+    prepare()?;
     guest.check_told(row.about, || {
         let mut has = measured();
         if !has.as_ref().is_ok_and(Measured::is_enough) {
-            go_on(row)?;
+            let arms = match row.siblings {
+                true => ["--arm", "on@kernel", "--arm", "on@core-queue"],
+                false => ["--arm", "off@kernel", "--arm", "off@core-queue"],
+            };
+            go_on(&[&arms, row.words].concat(), SESSION)?;
             has = measured();
         }
         let has = has?;
@@ -139,19 +148,15 @@ pub(super) fn run(guest: &mut Guest, row: &Row) -> Result<()> {
     guest.bring_out(Path::new(FOLDER))
 }
 
-/// Begins the study of a row, or goes on with it; interrupts it after a while.
-fn go_on(row: &Row) -> Result<()> {
-    let arms = match row.siblings {
-        true => ["--arm", "on@kernel", "--arm", "on@core-queue"],
-        false => ["--arm", "off@kernel", "--arm", "off@core-queue"],
-    };
+/// Begins a study, or goes on with it; interrupts it after a while.
+pub(super) fn go_on(words: &[&str], session: Duration) -> Result<()> {
     let blocks = BLOCKS.to_string();
     let new = ["--out", FOLDER, "--settle", "0s", "--blocks", &blocks];
     // What the kernel does for a loader is no neighbour.
     let limits = ["--steal-limit", "100%", "--others-limit", "100%"];
     let words = match Path::new(FOLDER).exists() {
         true => vec!["--resume", FOLDER],
-        false => [&new[..], &arms, &limits, row.words].concat(),
+        false => [&new[..], &limits, words].concat(),
     };
     let log = "/tmp/cost.log";
     let mut study = Command::new("coretwin")
@@ -168,7 +173,7 @@ fn go_on(row: &Row) -> Result<()> {
         if let Some(ended) = study.try_wait()? {
             break ended;
         }
-        if !interrupted && started.elapsed() > SESSION {
+        if !interrupted && started.elapsed() > session {
             let pid =
                 i32::try_from(study.id()).ok().and_then(Pid::from_raw).context("a process")?;
             kill_process(pid, Signal::INT).context("interrupting the study")?;
@@ -215,11 +220,13 @@ impl Measured {
     }
 }
 
+/// Times each receiver of all groups is written to, together; and the writes of all senders where groups divide that.
+const TIMES: usize = 400;
+const ENDS: usize = 10;
+pub(super) const GROUPS_WRITES: f64 = (TIMES * ENDS * ENDS) as f64;
+
 /// hackbench's shape: in each group every sender writes to every receiver.
 pub(crate) fn groups(count: usize) -> Result<bool> {
-    const ENDS: usize = 10;
-    /// Times each receiver of all groups is written to, together.
-    const TIMES: usize = 400;
     const BYTES: [u8; 100] = [0; 100];
     let times = TIMES / count.max(1);
     std::thread::scope(|scope| {

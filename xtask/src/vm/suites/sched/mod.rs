@@ -9,8 +9,10 @@ mod behaviours;
 pub(crate) mod bounds;
 mod conformance;
 pub(crate) mod cost;
+pub(crate) mod counts;
 mod floors;
 mod load;
+pub(crate) mod peers;
 mod rough;
 mod without;
 
@@ -81,6 +83,11 @@ fn machines(wanted: &Wanted) -> Vec<Machine> {
                 boots.extend([(*rough, TWO_CORES), (*rough, TWO_PACKAGES), (*reloads, TWO_CORES)]);
             }
             boots.extend(cost::ROWS.iter().map(|row| (row.boot, TWO_CORES)));
+            let counted = counts::BOOTS.iter();
+            boots.extend(counted.map(|(name, cpus)| (*name, Topology::new(1, *cpus, 1))));
+            let asked = |name: &str| wanted.boots.iter().any(|it| it == name);
+            let others = peers::BOOTS.iter().filter(|(name, _)| asked(name));
+            boots.extend(others.map(|(name, _)| (*name, TWO_CORES)));
         }
         machines.extend(boots.iter().map(|&(name, topology)| Machine {
             kernel: kernel.clone(),
@@ -89,7 +96,11 @@ fn machines(wanted: &Wanted) -> Vec<Machine> {
                 name,
                 kernel: None,
                 command_line: "",
-                timeout: if wanted.fast { TIMEOUT_FAST } else { TIMEOUT },
+                timeout: match name {
+                    _ if peers::load_of(name).is_some() => peers::TIMEOUT,
+                    _ if wanted.fast => TIMEOUT_FAST,
+                    _ => TIMEOUT,
+                },
                 // What else the host does must not show.
                 clock: if name == WITHOUT { Clock::Host } else { Clock::Instructions },
             }],
@@ -133,6 +144,12 @@ fn guest(guest: &mut Guest) -> Result<()> {
             }
             if let Some(bounds) = bounds::BOUNDS.iter().find(|it| it.boot == other) {
                 return bounds::run(guest, bounds);
+            }
+            if let Some(row) = peers::load_of(other) {
+                return peers::run(guest, row);
+            }
+            if let Some((_, cpus)) = counts::BOOTS.iter().find(|(boot, _)| *boot == other) {
+                return counts::run(guest, *cpus);
             }
             let reloads = article::ROUGH.iter().find(|(_, boot, _)| *boot == other);
             let same = conformance::ARTICLE.iter().find(|(boot, _)| *boot == other);
