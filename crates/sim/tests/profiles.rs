@@ -47,6 +47,28 @@ fn every_built_in_profile_is_sound_and_says_where_it_is_from() {
 }
 
 #[test]
+fn a_body_walks_from_where_it_is_told_in_a_phase_as_by_itself() {
+    let text = |head: &str| {
+        format!(
+            "name = \"walk\"\ntitle = \"a walk\"\nkind = \"{head}\nsource = \"estimate\"\n\
+             confidence = \"low\"\ntext = '''\nload @0x1008+64/128\nload @+8/16\n'''\n"
+        )
+    };
+    let length = "length = { uops = 16, source = \"estimate\", confidence = \"low\" }";
+    let phase = format!("statistical\"\n\n[[phase]]\nname = \"all\"\n{length}\n\n[phase.body]");
+    for head in ["body\"\n\n[body]", &phase] {
+        let profile = Profile::read("walk", &text(head)).unwrap_or_else(|error| panic!("{error}"));
+        let uops = take(profile.stream(&westmere(), 1, 0), 40);
+        let start = uops[1].address;
+        for (round, pair) in uops.chunks(2).enumerate() {
+            let round = round as u64;
+            assert_eq!(pair[0].address - start, 0x1008 + round * 64 % 128);
+            assert_eq!(pair[1].address - start, round * 8 % 16);
+        }
+    }
+}
+
+#[test]
 fn streams_depend_on_seed_and_thread_and_on_nothing_else() {
     for profile in Profile::all() {
         for preset in [netburst(), westmere()] {

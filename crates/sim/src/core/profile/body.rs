@@ -6,6 +6,7 @@
 //! load <1 @0x1000?65536     the same, 4 KiB further on
 //! load <1 @?65536:2048:5/8  the same, but five times in eight of the first 2 KiB
 //! store <2 <1 @+64/8192     walking 8 KiB in steps of 64 bytes
+//! load <1 @0x1000+64/8192   the same, 4 KiB further on
 //! compare <1                an int_alu that fuses with the branch behind it
 //! branch <1 taken           taken; `branch <1 1/8` is taken one time in eight, at random
 //! nop pause                 effects: pause, halt N, kernel, user
@@ -120,27 +121,24 @@ impl Body {
         let slot = |line: Line| {
             let mut uop = line.uop;
             uop.code = uop.code - CODE_BASE + code;
-            if matches!(uop.class, Class::Load | Class::Store) {
+            if matches!(uop.class, Class::Load | Class::Store | Class::Atomic) {
                 uop.address += data;
             }
             let draw = match line.place {
                 Place::Random { bytes } => Draw::Random { bytes },
                 Place::Near { bytes, near, share } => Draw::Near { bytes, near, share },
+                Place::Walk { step, bytes } => Draw::OwnWalk { at: 0, step, bytes },
                 Place::Chance { taken } => Draw::Chance { taken },
-                Place::Fixed | Place::Walk { .. } => Draw::Nothing,
+                Place::Fixed => Draw::Nothing,
             };
             Slot { uop, draw }
         };
         self.fused(fused).into_iter().map(slot).collect()
     }
 
-    /// What a phase cannot have: locks and other effects, and walks.
+    /// What a phase cannot have: locks and other effects.
     pub(super) fn unfit_for_a_phase(&self) -> bool {
-        self.lines.iter().any(|line| {
-            matches!(line.place, Place::Walk { .. })
-                || line.uop.class == Class::Atomic
-                || !matches!(line.uop.effect, Effect::None | Effect::Taken)
-        })
+        self.lines.iter().any(|line| !matches!(line.uop.effect, Effect::None | Effect::Taken))
     }
 
     /// Its classes, branches and code, as a statistical phase states them.
@@ -267,10 +265,11 @@ fn parse_place(text: &str) -> Result<(u64, Place), String> {
             Place::Near { bytes, near: number(near, 64, bytes)?, share: chance(share)? },
         ));
     }
-    if let Some(walk) = text.strip_prefix('+') {
+    if let Some((start, walk)) = text.split_once('+') {
+        let start = if start.is_empty() { 0 } else { number(start, 0, REACH)? };
         let (step, bytes) = walk.split_once('/').ok_or("a walk is written @+STEP/BYTES")?;
         let bytes = number(bytes, 1, 1 << 32)?;
-        return Ok((0, Place::Walk { step: number(step, 1, bytes)?, bytes }));
+        return Ok((start, Place::Walk { step: number(step, 1, bytes)?, bytes }));
     }
     Ok((number(text, 0, REACH)?, Place::Fixed))
 }

@@ -42,6 +42,12 @@ pub(super) enum Draw {
         step: u64,
         bytes: u64,
     },
+    /// The next address of this slot's own walk, which is at `at`.
+    OwnWalk {
+        at: u64,
+        step: u64,
+        bytes: u64,
+    },
     /// Whether the branch is taken, so often of 2^32 times.
     Chance {
         taken: u64,

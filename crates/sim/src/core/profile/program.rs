@@ -148,26 +148,30 @@ impl ProgramStream {
     }
 
     fn execute(&mut self, batch: &mut [Uop]) {
-        let slots = &self.programs[self.current].slots[self.at..self.at + batch.len()];
+        let slots = &mut self.programs[self.current].slots[self.at..self.at + batch.len()];
         for (out, slot) in batch.iter_mut().zip(slots) {
             *out = slot.uop;
-            match slot.draw {
+            match &mut slot.draw {
                 Draw::Nothing => {}
-                Draw::Random { bytes } => out.address += self.numbers.below(bytes) & !7,
+                Draw::Random { bytes } => out.address += self.numbers.below(*bytes) & !7,
                 Draw::Near { bytes, near, share } => {
-                    let is_near = self.numbers.below(1 << 32) < share;
-                    out.address += self.numbers.below(if is_near { near } else { bytes }) & !7;
+                    let is_near = self.numbers.below(1 << 32) < *share;
+                    out.address += self.numbers.below(if is_near { *near } else { *bytes }) & !7;
                 }
                 Draw::Walk { region, step, bytes } => {
-                    let walk = &mut self.walks[usize::from(region)];
+                    let walk = &mut self.walks[usize::from(*region)];
                     out.address += *walk;
-                    *walk += step;
-                    if *walk >= bytes {
+                    *walk += *step;
+                    if *walk >= *bytes {
                         *walk = 0;
                     }
                 }
+                Draw::OwnWalk { at, step, bytes } => {
+                    out.address += *at;
+                    *at = (*at + *step) % *bytes;
+                }
                 Draw::Chance { taken } => {
-                    let is_taken = self.numbers.below(1 << 32) < taken;
+                    let is_taken = self.numbers.below(1 << 32) < *taken;
                     out.effect = if is_taken { Effect::Taken } else { Effect::None };
                 }
             }

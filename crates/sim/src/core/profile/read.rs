@@ -77,7 +77,7 @@ fn phase_body(item: &mut Table<'_>, kernel: bool) -> Result<Body> {
     let body = body(item)?;
     if kernel || body.thread_offset > 0 || body.unfit_for_a_phase() {
         let problem =
-            "of a phase is user code without locks, effects but 'taken', walks and 'thread_offset'";
+            "of a phase is user code without locks, effects but 'taken', and 'thread_offset'";
         return Err(item.refuse("text", problem));
     }
     Ok(body)

@@ -10,6 +10,6 @@ built_in! { Profile in "../../../profiles/":
     "add_float", "add_long", "add_int", "add_short", "mul_double", "mul_float", "mul_long",
     "mul_int", "mul_short", "div_double", "div_float", "div_long", "div_int", "div_short",
     "fun_cal", "jmp_test", "sysbench-cpu", "memcached", "x265", "stockfish", "postgres", "p7zip", "sysbench-memory",
-    "pointer-chase-256m",
+    "openblas-dgemm", "pointer-chase-256m",
     "list-walk",
 }
