@@ -123,6 +123,8 @@ pub(super) struct Thread<'stream> {
     /// The cycle from which the thread may rename, and why not before.
     pub(super) rename_at: u64,
     pub(super) rename_cause: Component,
+    /// Whether its next micro-operation was held up when it was last asked for room.
+    pub(super) crowded: bool,
     /// Slots charged to withheld entries since the front end last broke off.
     pub(super) lead: u16,
 
@@ -241,6 +243,7 @@ impl<'stream> Thread<'stream> {
             mispredicted: NEVER,
             rename_at: 0,
             rename_cause: Component::Halt,
+            crowded: false,
             lead: 0,
             slots: Box::new([Slot::default(); WINDOW]),
             window_mask,
