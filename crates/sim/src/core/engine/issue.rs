@@ -98,7 +98,6 @@ impl Core<'_> {
                 let group = usize::from(slot.group);
                 state.set_ready(index, group);
             }
-            self.busy = true;
             event = next;
         }
     }
@@ -111,7 +110,6 @@ impl Core<'_> {
         if groups == 0 {
             return;
         }
-        self.busy = true;
         let ports = if self.replays.any() { self.replay(tick, ports) } else { ports };
         let busy_units = self.busy_units(tick);
         let mut closed = self.tables.closed[usize::from(ports)] | busy_units;
@@ -209,6 +207,7 @@ impl Core<'_> {
             Class::Branch => self.resolve(thread, index),
             _ => {}
         }
+        self.busy = true;
         let interval = self.tables.interval[class as usize];
         if interval != 0 {
             self.unit_free_at[group] = tick + interval;
@@ -260,7 +259,10 @@ impl Core<'_> {
         let counts = if astray { &mut uncounted } else { &mut state.counts };
         let access = match self.memory.retries(thread, missed, tick, &self.pools) {
             Some(at) => Access::Retry(at),
-            None => self.memory.load(thread, address, tick, &mut self.pools, counts),
+            None => {
+                self.busy = true;
+                self.memory.load(thread, address, tick, &mut self.pools, counts)
+            }
         };
         let (ready, served) = match access {
             Access::At(ready, served) => (ready, served),

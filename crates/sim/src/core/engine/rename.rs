@@ -129,29 +129,47 @@ impl Core<'_> {
     /// Charges slots to what kept them empty.
     #[inline]
     pub(super) fn charge_block(&mut self, thread: usize, block: Block, slots: u64, tick: u64) {
-        let component = match block {
-            _ if self.threads[thread].renames_astray() => {
-                self.threads[thread].lead = 0;
-                Component::Mispredict
-            }
-            Block::Supply => {
-                let state = &mut self.threads[thread];
-                if matches!(state.supply, Component::Mispredict | Component::CodeMiss) {
-                    // A larger window would have run into the same break: it gained nothing.
-                    state.lead = 0;
-                }
-                state.supply
-            }
+        let cause = self.cause(thread, block, tick);
+        self.charge_cause(thread, block, cause, slots);
+    }
+
+    /// What the slots of a thread that cannot rename are charged to, but for withheld entries.
+    #[inline(always)]
+    pub(super) fn cause(&self, thread: usize, block: Block, tick: u64) -> Component {
+        let state = &self.threads[thread];
+        match block {
+            _ if state.renames_astray() => Component::Mispredict,
+            Block::Supply => state.supply,
             Block::Wait(component) => component,
+            Block::Pool(pool) => self.behind(thread, pool, tick),
+        }
+    }
+
+    /// Charges slots to this cause.
+    #[inline(always)]
+    pub(super) fn charge_cause(
+        &mut self,
+        thread: usize,
+        block: Block,
+        cause: Component,
+        slots: u64,
+    ) {
+        let state = &mut self.threads[thread];
+        let mut slots = slots;
+        match block {
+            // A larger window would have run into the same break: it gained nothing.
+            _ if state.renames_astray() => state.lead = 0,
+            Block::Supply if matches!(cause, Component::Mispredict | Component::CodeMiss) => {
+                state.lead = 0;
+            }
             Block::Pool(pool) => {
                 let withheld = self.withheld_slots(thread, pool, slots);
                 self.charge(thread, Component::SiblingEntries, withheld);
-                let component = self.behind(thread, pool, tick);
-                self.charge(thread, component, slots - withheld);
-                return;
+                slots -= withheld;
             }
-        };
-        self.charge(thread, component, slots);
+            _ => {}
+        }
+        self.charge(thread, cause, slots);
     }
 
     /// How many of these slots the thread lost to entries that sharing withholds: it could have
