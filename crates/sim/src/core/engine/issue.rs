@@ -11,19 +11,19 @@ pub(super) const SLOT_BITS: u32 = WINDOW.trailing_zeros();
 
 /// A thread's place among those of its micro-operations that are ready, oldest first.
 #[derive(Clone, Copy, Default)]
-struct Cursor {
+pub(super) struct Cursor {
     /// The word of the window being looked at, by number, and what is left of it.
     word: u64,
     bits: u64,
     /// The candidate: its slot and group.
-    slot: usize,
+    pub(super) slot: usize,
     group: usize,
 }
 
 impl Cursor {
     /// Before the oldest.
     #[inline(always)]
-    fn at(state: &Thread<'_>) -> Self {
+    pub(super) fn at(state: &Thread<'_>) -> Self {
         let word = state.retired / 64;
         let bits = state.ready_word(word) & u64::MAX << (state.retired % 64);
         Self { word, bits, ..Self::default() }
@@ -31,7 +31,7 @@ impl Cursor {
 
     /// Goes on to the next candidate outside the closed groups; gives its stamp.
     #[inline(always)]
-    fn advance(&mut self, state: &Thread<'_>, closed: u16) -> Option<u32> {
+    pub(super) fn advance(&mut self, state: &Thread<'_>, closed: u16) -> Option<u32> {
         if state.ready_groups & !closed == 0 {
             return None;
         }
@@ -64,9 +64,15 @@ impl Cursor {
     }
 }
 
+/// How long ago a candidate was dispatched; 0 where there is none.
+#[inline(always)]
+pub(super) fn age(stamp: Option<u32>, now: u32) -> u32 {
+    stamp.map_or(0, |stamp| now.wrapping_sub(stamp).wrapping_add(1))
+}
+
 /// The thread of the greatest age.
 #[inline(always)]
-fn oldest(ages: &[u32; MAX_THREADS], ways: usize) -> usize {
+pub(super) fn oldest(ages: &[u32; MAX_THREADS], ways: usize) -> usize {
     if ways <= 2 {
         return usize::from(ages[1] > ages[0]);
     }
@@ -106,6 +112,9 @@ impl Core<'_> {
     #[inline(never)]
     pub(super) fn issue(&mut self, tick: u64, ports: u16) {
         self.wake(tick);
+        if self.put_off_until <= tick {
+            self.come_again();
+        }
         let groups = self.threads.iter().fold(0, |all, thread| all | thread.ready_groups);
         if groups == 0 {
             return;
@@ -117,9 +126,6 @@ impl Core<'_> {
         let mut cursors = [Cursor::default(); MAX_THREADS];
         // How long ago each thread's candidate was dispatched, 0 where it has none.
         let mut ages = [0; MAX_THREADS];
-        let age = |stamp: Option<u32>, now: u32| {
-            stamp.map_or(0, |stamp| now.wrapping_sub(stamp).wrapping_add(1))
-        };
         for (thread, state) in self.threads.iter().enumerate() {
             if state.ready_groups & !closed != 0 {
                 let cursor = &mut cursors[thread % MAX_THREADS];
@@ -196,6 +202,10 @@ impl Core<'_> {
         let state = &mut self.threads[thread];
         let slot = &mut state.slots[index % WINDOW];
         let (class, group, marks) = (slot.class, usize::from(slot.group), slot.marks);
+        if let Some(at) = self.memory.retries(thread, slot.missed, tick, &self.pools) {
+            self.put_off(thread, index, at, tick);
+            return;
+        }
         state.clear_ready(index, group);
         let mut complete = tick + self.tables.latency[class as usize];
         match class {
@@ -254,16 +264,10 @@ impl Core<'_> {
             }
             extra = u64::from(memory.forward_blocked_cycles) * self.ticks_per_cycle;
         }
-        let missed = state.slots[index].missed;
         let mut uncounted = Counts::default();
         let counts = if astray { &mut uncounted } else { &mut state.counts };
-        let access = match self.memory.retries(thread, missed, tick, &self.pools) {
-            Some(at) => Access::Retry(at),
-            None => {
-                self.busy = true;
-                self.memory.load(thread, address, tick, &mut self.pools, counts)
-            }
-        };
+        self.busy = true;
+        let access = self.memory.load(thread, address, tick, &mut self.pools, counts);
         let (ready, served) = match access {
             Access::At(ready, served) => (ready, served),
             Access::Retry(at) => {

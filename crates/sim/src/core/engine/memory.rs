@@ -44,6 +44,14 @@ pub(super) struct Missed {
     fills: u32,
 }
 
+impl Missed {
+    /// It has missed again.
+    #[inline(always)]
+    pub(super) fn again(&mut self, memory: &Memory) {
+        self.fills = memory.fills;
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Miss {
     line: u32,

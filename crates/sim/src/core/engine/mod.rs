@@ -20,6 +20,7 @@ mod page_map;
 mod pool;
 mod predictor;
 mod prefetch;
+mod put_off;
 mod rename;
 mod replay;
 mod rest;
@@ -82,6 +83,8 @@ struct Core<'stream> {
     /// Bytes of code, as a power of two, that one cycle's fetch stays within.
     block_bits: u32,
     wheel: Wheel,
+    /// When the loads that threads have put off come again; [`NEVER`] where there are none.
+    put_off_until: u64,
     unit_free_at: [u64; 16],
     /// When all of them are free.
     units_free_at: u64,
@@ -196,6 +199,7 @@ impl<'stream> Core<'stream> {
             decode_width: preset.front_end.uop_cache.map_or(u8::MAX, |cache| cache.decode_width),
             block_bits: block_bits(preset),
             wheel: Wheel::new(),
+            put_off_until: NEVER,
             unit_free_at: [0; 16],
             units_free_at: 0,
             taken_ports: [0; MAX_THREADS],

@@ -11,6 +11,11 @@ use crate::core::Component;
 /// Why a thread cannot rename, and what its slots are charged to meanwhile.
 type Waits = [Option<(Block, Component)>; MAX_THREADS];
 
+/// Whether a cause depends on which ports siblings take, which are others in each cycle.
+fn is_by_ports(cause: Component) -> bool {
+    matches!(cause, Component::Execution | Component::SiblingPorts)
+}
+
 impl Core<'_> {
     /// After a cycle in which nothing happened: goes on to where something does, or to `limit`.
     /// `false` where nothing will ever happen; nothing is awaited beyond `bound`.
@@ -25,17 +30,26 @@ impl Core<'_> {
             let block = if awake { self.block(thread) } else { None };
             block.map(|block| (block, self.cause(thread, block, tick)))
         });
+        let by_ports = waits.iter().flatten().any(|(_, cause)| is_by_ports(*cause));
         while self.cycle < until {
             let tick = self.cycle * self.ticks_per_cycle;
+            let put_off = if by_ports { 0 } else { self.put_off_on_end(until) };
+            if put_off > 0 {
+                self.charge_waits(&waits, put_off, tick);
+                self.pass(put_off, tick);
+                if self.none_ready() {
+                    return self.skip(bound);
+                }
+                continue;
+            }
             self.issue_cycle(tick);
             if self.busy {
                 // What issued can let rename go on, and that fetch.
                 self.end_cycle(tick);
                 return true;
             }
-            self.charge_waits(&waits, tick);
-            self.watch(tick);
-            self.cycle += 1;
+            self.charge_waits(&waits, 1, tick);
+            self.pass(1, tick);
             if self.none_ready() {
                 return self.skip(bound);
             }
@@ -47,15 +61,25 @@ impl Core<'_> {
         self.threads.iter().all(|thread| thread.ready_groups == 0)
     }
 
-    /// Charges the slots of a cycle in which no thread renames.
+    /// Lets cycles go by that have been charged.
     #[inline(always)]
-    fn charge_waits(&mut self, waits: &Waits, tick: u64) {
-        let width = u64::from(self.preset.rename.width);
+    fn pass(&mut self, cycles: u64, tick: u64) {
+        let next = self.cycle + cycles;
+        let watched = (next - 1) / WATCH_EVERY - (self.cycle - 1) / WATCH_EVERY;
+        if watched > 0 {
+            self.watch_occupancy(tick, watched);
+        }
+        self.cycle = next;
+    }
+
+    /// Charges the slots of cycles in which no thread renames.
+    #[inline(always)]
+    fn charge_waits(&mut self, waits: &Waits, cycles: u64, tick: u64) {
+        let width = cycles * u64::from(self.preset.rename.width);
         for (thread, waits) in waits.iter().enumerate().take(self.ways) {
             match *waits {
                 None => self.charge(thread, Component::Halt, width),
-                // The ports that siblings take are others in each cycle.
-                Some((block, Component::Execution | Component::SiblingPorts)) => {
+                Some((block, cause)) if is_by_ports(cause) => {
                     self.charge_block(thread, block, width, tick);
                 }
                 Some((block, cause)) => self.charge_cause(thread, block, cause, width),
@@ -80,11 +104,7 @@ impl Core<'_> {
                 self.charge_block(thread, block, width * idle, tick);
             }
         }
-        let watched = (next - 1) / WATCH_EVERY - (self.cycle - 1) / WATCH_EVERY;
-        if watched > 0 {
-            self.watch_occupancy(tick, watched);
-        }
-        self.cycle = next;
+        self.pass(idle, tick);
         true
     }
 
@@ -100,6 +120,9 @@ impl Core<'_> {
         let last_tick = self.cycle * self.ticks_per_cycle - 1;
         if let Some(tick) = self.wheel.next(last_tick) {
             at(tick / self.ticks_per_cycle);
+        }
+        if self.put_off_until != NEVER {
+            at(self.put_off_until / self.ticks_per_cycle);
         }
         if let Some(tick) = self.memory.next_served(last_tick) {
             at(tick.div_ceil(self.ticks_per_cycle));
