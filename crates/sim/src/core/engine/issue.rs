@@ -133,12 +133,21 @@ impl Core<'_> {
                 ages[thread % MAX_THREADS] = age(cursor.advance(state, closed), self.stamp);
             }
         }
+        // The oldest candidate's thread is kept apart from the others, as it often has the next one, too.
+        let mut thread = oldest(&ages, self.ways);
+        let mut cursor = cursors[thread];
+        let mut oldest_age = std::mem::take(&mut ages[thread]);
         loop {
-            let thread = oldest(&ages, self.ways);
-            if ages[thread] == 0 {
+            let rival = oldest(&ages, self.ways);
+            if ages[rival] > oldest_age {
+                (cursors[thread], ages[thread]) = (cursor, oldest_age);
+                (thread, cursor) = (rival, cursors[rival]);
+                oldest_age = std::mem::take(&mut ages[rival]);
+            }
+            if oldest_age == 0 {
                 return;
             }
-            let Cursor { slot, group, .. } = cursors[thread];
+            let Cursor { slot, group, .. } = cursor;
             if closed >> group & 1 == 0 {
                 let port = (self.tables.group_ports[group % MAX_PORTS] & free).trailing_zeros();
                 free &= !(1 << port);
@@ -151,7 +160,7 @@ impl Core<'_> {
                     | closed & self.tables.single_units
                     | self.tables.single_units & 1 << group;
             }
-            ages[thread] = age(cursors[thread].advance(&self.threads[thread], closed), self.stamp);
+            oldest_age = age(cursor.advance(&self.threads[thread], closed), self.stamp);
         }
     }
 

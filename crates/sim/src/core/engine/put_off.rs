@@ -6,6 +6,9 @@ use super::issue::{Cursor, age, oldest};
 use super::tables::MAX_PORTS;
 use super::{Core, MAX_THREADS, NEVER};
 
+/// Most ports of loads.
+const PORTS: usize = 4;
+
 impl Core<'_> {
     /// Puts off a load that is ready, until the tick `at`.
     #[inline(always)]
@@ -40,14 +43,15 @@ impl Core<'_> {
     pub(super) fn put_off_on_end(&mut self, until: u64) -> u64 {
         let groups = self.threads.iter().fold(0, |all, thread| all | thread.ready_groups);
         let alone = groups.is_power_of_two() && groups & self.tables.single_units == 0;
-        if !alone || self.ticks_per_cycle > 1 || self.replays.any() {
+        let group = groups.trailing_zeros() as usize % MAX_PORTS;
+        let ports = self.tables.group_ports[group].count_ones() as usize;
+        if !alone || ports > PORTS || self.ticks_per_cycle > 1 || self.replays.any() {
             return 0;
         }
         let now = self.cycle;
-        let comes = self.wheel.next(now - 1).into_iter().chain(self.memory.next_served(now - 1));
-        let until = comes.fold(until.min(self.put_off_until), u64::min);
-        let group = groups.trailing_zeros() as usize % MAX_PORTS;
-        let ports = self.tables.group_ports[group].count_ones() as usize;
+        let Some(served) = self.memory.next_served(now - 1) else { return 0 };
+        let comes = self.wheel.next(now - 1).unwrap_or(NEVER).min(self.put_off_until).min(served);
+        let until = until.min(comes);
         let (mut cursors, mut ages) = ([Cursor::default(); MAX_THREADS], [0; MAX_THREADS]);
         for (thread, state) in self.threads.iter().enumerate() {
             cursors[thread] = Cursor::at(state);
@@ -55,7 +59,7 @@ impl Core<'_> {
         }
         let mut cycle = now;
         while cycle < until {
-            let (mut picked, mut count) = ([(0, 0, 0); MAX_PORTS], 0);
+            let (mut picked, mut count) = ([(0, 0); PORTS], 0);
             while count < ports {
                 let thread = oldest(&ages, self.ways);
                 if ages[thread] == 0 {
@@ -64,18 +68,18 @@ impl Core<'_> {
                 let state = &self.threads[thread];
                 let index = cursors[thread].slot;
                 let missed = state.slots[index].missed;
-                let Some(at) = self.memory.retries(thread, missed, cycle, &self.pools) else {
+                if self.memory.retries(thread, missed, cycle, &self.pools).is_none() {
                     return cycle - now;
-                };
-                picked[count] = (thread, index, at);
+                }
+                picked[count] = (thread, index);
                 count += 1;
                 ages[thread] = age(cursors[thread].advance(state, 0), self.stamp);
             }
             if count == 0 {
                 break;
             }
-            for (thread, index, at) in &picked[..count] {
-                self.put_off(*thread, *index, *at, cycle);
+            for (thread, index) in &picked[..count] {
+                self.put_off(*thread, *index, served, cycle);
             }
             cycle += 1;
         }
