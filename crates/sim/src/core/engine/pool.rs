@@ -41,11 +41,6 @@ impl Credits {
     /// More than one cycle's rename can take.
     const MOST: u16 = 0x7f;
 
-    #[inline(always)]
-    fn new(row: &Row) -> Self {
-        Self(u128::from_le_bytes(row.map(|entries| entries.min(Self::MOST) as u8)) | Self::GUARDS)
-    }
-
     /// One entry of this pool; of no other.
     pub(super) fn one(pool: usize) -> u128 {
         1 << (8 * pool)
@@ -162,6 +157,14 @@ impl Pools {
     /// holds, or its reserve where that is more.
     #[inline(always)]
     pub(super) fn credits(&self, thread: usize) -> Credits {
+        let mut rooms = [0; MAX_POOLS];
+        self.rooms(thread, &mut rooms);
+        Credits(u128::from_le_bytes(rooms) | Credits::GUARDS)
+    }
+
+    /// The same in bytes. Where this is inlined, compilers take its vectors apart byte by byte.
+    #[inline(never)]
+    fn rooms(&self, thread: usize, rooms: &mut [u8; MAX_POOLS]) {
         let thread = thread % MAX_THREADS;
         let mut claimed = self.used[thread];
         for step in 1..self.ways {
@@ -173,10 +176,11 @@ impl Pools {
             }
         }
         let (used, cap) = (&self.used[thread], &self.cap[thread]);
-        Credits::new(&std::array::from_fn(|pool| {
+        for pool in 0..MAX_POOLS {
             let shared = self.entries[pool].saturating_sub(claimed[pool]) | self.uncontended[pool];
-            cap[pool].saturating_sub(used[pool]).min(shared)
-        }))
+            let room = cap[pool].saturating_sub(used[pool]).min(shared);
+            rooms[pool] = room.min(Credits::MOST) as u8;
+        }
     }
 
     /// How many entries of one pool.
@@ -212,10 +216,7 @@ impl Pools {
     #[inline(always)]
     pub(super) fn take_all(&mut self, thread: usize, before: Credits, after: Credits) {
         let taken = before.0.wrapping_sub(after.0).to_le_bytes();
-        let used = &mut self.used[thread % MAX_THREADS];
-        for (used, taken) in used.iter_mut().zip(taken) {
-            *used += u16::from(taken);
-        }
+        add(&mut self.used[thread % MAX_THREADS], &taken);
     }
 
     #[inline(always)]
@@ -238,5 +239,15 @@ impl Pools {
 
     pub(super) fn count(&self) -> usize {
         self.count
+    }
+}
+
+/// Not inlined, as [`Pools::rooms`].
+#[inline(never)]
+fn add(used: &mut Row, taken: &[u8; MAX_POOLS]) {
+    for (used, taken) in used.chunks_exact_mut(8).zip(taken.chunks_exact(8)) {
+        for (used, taken) in used.iter_mut().zip(taken) {
+            *used += u16::from(*taken);
+        }
     }
 }
