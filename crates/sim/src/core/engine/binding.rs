@@ -58,8 +58,10 @@ impl Binding {
 /// The two ports that the fewest wait for; of equal ones the least versatile, which has the lowest number.
 fn two_best(ports: u16, seen: &Waiting, tables: &Tables) -> [u8; 2] {
     let mut best = [(u16::MAX, 0); 2];
-    for port in (0..MAX_PORTS).filter(|port| ports >> port & 1 == 1) {
-        let group = tables.port_group[port];
+    let mut left = ports;
+    while left != 0 {
+        let group = tables.port_group[left.trailing_zeros() as usize % MAX_PORTS];
+        left &= left - 1;
         let waits = (seen[usize::from(group) % MAX_PORTS], group);
         if waits.0 < best[0].0 {
             best = [waits, best[0]];

@@ -11,19 +11,19 @@ pub(super) const SLOT_BITS: u32 = WINDOW.trailing_zeros();
 
 /// A thread's place among those of its micro-operations that are ready, oldest first.
 #[derive(Clone, Copy, Default)]
-struct Cursor {
+pub(super) struct Cursor {
     /// The word of the window being looked at, by number, and what is left of it.
     word: u64,
     bits: u64,
     /// The candidate: its slot and group.
-    slot: usize,
+    pub(super) slot: usize,
     group: usize,
 }
 
 impl Cursor {
     /// Before the oldest.
     #[inline(always)]
-    fn at(state: &Thread<'_>) -> Self {
+    pub(super) fn at(state: &Thread<'_>) -> Self {
         let word = state.retired / 64;
         let bits = state.ready_word(word) & u64::MAX << (state.retired % 64);
         Self { word, bits, ..Self::default() }
@@ -31,7 +31,7 @@ impl Cursor {
 
     /// Goes on to the next candidate outside the closed groups; gives its stamp.
     #[inline(always)]
-    fn advance(&mut self, state: &Thread<'_>, closed: u16) -> Option<u32> {
+    pub(super) fn advance(&mut self, state: &Thread<'_>, closed: u16) -> Option<u32> {
         if state.ready_groups & !closed == 0 {
             return None;
         }
@@ -64,9 +64,15 @@ impl Cursor {
     }
 }
 
+/// How long ago a candidate was dispatched; 0 where there is none.
+#[inline(always)]
+pub(super) fn age(stamp: Option<u32>, now: u32) -> u32 {
+    stamp.map_or(0, |stamp| now.wrapping_sub(stamp).wrapping_add(1))
+}
+
 /// The thread of the greatest age.
 #[inline(always)]
-fn oldest(ages: &[u32; MAX_THREADS], ways: usize) -> usize {
+pub(super) fn oldest(ages: &[u32; MAX_THREADS], ways: usize) -> usize {
     if ways <= 2 {
         return usize::from(ages[1] > ages[0]);
     }
@@ -98,7 +104,6 @@ impl Core<'_> {
                 let group = usize::from(slot.group);
                 state.set_ready(index, group);
             }
-            self.busy = true;
             event = next;
         }
     }
@@ -107,11 +112,13 @@ impl Core<'_> {
     #[inline(never)]
     pub(super) fn issue(&mut self, tick: u64, ports: u16) {
         self.wake(tick);
+        if self.put_off_until <= tick {
+            self.come_again();
+        }
         let groups = self.threads.iter().fold(0, |all, thread| all | thread.ready_groups);
         if groups == 0 {
             return;
         }
-        self.busy = true;
         let ports = if self.replays.any() { self.replay(tick, ports) } else { ports };
         let busy_units = self.busy_units(tick);
         let mut closed = self.tables.closed[usize::from(ports)] | busy_units;
@@ -119,9 +126,6 @@ impl Core<'_> {
         let mut cursors = [Cursor::default(); MAX_THREADS];
         // How long ago each thread's candidate was dispatched, 0 where it has none.
         let mut ages = [0; MAX_THREADS];
-        let age = |stamp: Option<u32>, now: u32| {
-            stamp.map_or(0, |stamp| now.wrapping_sub(stamp).wrapping_add(1))
-        };
         for (thread, state) in self.threads.iter().enumerate() {
             if state.ready_groups & !closed != 0 {
                 let cursor = &mut cursors[thread % MAX_THREADS];
@@ -129,12 +133,21 @@ impl Core<'_> {
                 ages[thread % MAX_THREADS] = age(cursor.advance(state, closed), self.stamp);
             }
         }
+        // The oldest candidate's thread is kept apart from the others, as it often has the next one, too.
+        let mut thread = oldest(&ages, self.ways);
+        let mut cursor = cursors[thread];
+        let mut oldest_age = std::mem::take(&mut ages[thread]);
         loop {
-            let thread = oldest(&ages, self.ways);
-            if ages[thread] == 0 {
+            let rival = oldest(&ages, self.ways);
+            if ages[rival] > oldest_age {
+                (cursors[thread], ages[thread]) = (cursor, oldest_age);
+                (thread, cursor) = (rival, cursors[rival]);
+                oldest_age = std::mem::take(&mut ages[rival]);
+            }
+            if oldest_age == 0 {
                 return;
             }
-            let Cursor { slot, group, .. } = cursors[thread];
+            let Cursor { slot, group, .. } = cursor;
             if closed >> group & 1 == 0 {
                 let port = (self.tables.group_ports[group % MAX_PORTS] & free).trailing_zeros();
                 free &= !(1 << port);
@@ -147,7 +160,7 @@ impl Core<'_> {
                     | closed & self.tables.single_units
                     | self.tables.single_units & 1 << group;
             }
-            ages[thread] = age(cursors[thread].advance(&self.threads[thread], closed), self.stamp);
+            oldest_age = age(cursor.advance(&self.threads[thread], closed), self.stamp);
         }
     }
 
@@ -198,6 +211,10 @@ impl Core<'_> {
         let state = &mut self.threads[thread];
         let slot = &mut state.slots[index % WINDOW];
         let (class, group, marks) = (slot.class, usize::from(slot.group), slot.marks);
+        if let Some(at) = self.memory.retries(thread, slot.missed, tick, &self.pools) {
+            self.put_off(thread, index, at, tick);
+            return;
+        }
         state.clear_ready(index, group);
         let mut complete = tick + self.tables.latency[class as usize];
         match class {
@@ -209,6 +226,7 @@ impl Core<'_> {
             Class::Branch => self.resolve(thread, index),
             _ => {}
         }
+        self.busy = true;
         let interval = self.tables.interval[class as usize];
         if interval != 0 {
             self.unit_free_at[group] = tick + interval;
@@ -255,13 +273,10 @@ impl Core<'_> {
             }
             extra = u64::from(memory.forward_blocked_cycles) * self.ticks_per_cycle;
         }
-        let missed = state.slots[index].missed;
         let mut uncounted = Counts::default();
         let counts = if astray { &mut uncounted } else { &mut state.counts };
-        let access = match self.memory.retries(thread, missed, tick, &self.pools) {
-            Some(at) => Access::Retry(at),
-            None => self.memory.load(thread, address, tick, &mut self.pools, counts),
-        };
+        self.busy = true;
+        let access = self.memory.load(thread, address, tick, &mut self.pools, counts);
         let (ready, served) = match access {
             Access::At(ready, served) => (ready, served),
             Access::Retry(at) => {

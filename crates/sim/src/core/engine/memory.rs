@@ -15,6 +15,8 @@ const MAX_MISSES: usize = limits::MISS_BUFFERS;
 /// Where a space's page tables begin, beyond all other data; and what an entry takes.
 const PAGE_TABLES: u64 = 1 << 46;
 const ENTRY_BYTES: u64 = 8;
+/// So many of the lines that the first level was given last are remembered, a power of two.
+const LAST_FILLS: u32 = 8;
 /// Most lines on their way into outer levels.
 const MAX_ARRIVING: usize = 32;
 
@@ -40,6 +42,14 @@ pub(super) enum Access {
 pub(super) struct Missed {
     line: u32,
     fills: u32,
+}
+
+impl Missed {
+    /// It has missed again.
+    #[inline(always)]
+    pub(super) fn again(&mut self, memory: &Memory) {
+        self.fills = memory.fills;
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -115,9 +125,9 @@ pub(super) struct Memory {
     /// When the first of them is served, or [`NEVER`]; and when the last is that there ever was.
     next_served: u64,
     last_served: u64,
-    /// How many lines the first level has been given, from 2, and the last of them.
+    /// How many lines the first level has been given, from [`LAST_FILLS`], and the last of them.
     fills: u32,
-    last_fill: u32,
+    last_fills: [u32; LAST_FILLS as usize],
     /// Lines that are in an outer level's tags but not there yet: line and tick.
     arriving: [(u32, u64); MAX_ARRIVING],
     last_arrival: u64,
@@ -155,8 +165,8 @@ impl Memory {
             miss_count: 0,
             next_served: NEVER,
             last_served: 0,
-            fills: 2,
-            last_fill: u32::MAX,
+            fills: LAST_FILLS,
+            last_fills: [u32::MAX; LAST_FILLS as usize],
             arriving: [(0, 0); MAX_ARRIVING],
             last_arrival: 0,
             prefetcher: Prefetcher::new(memory.prefetcher, memory.line_bytes),
@@ -204,7 +214,7 @@ impl Memory {
     pub(super) fn divide(&mut self, awake: [bool; MAX_THREADS]) {
         self.translation.divide(awake);
         // Other ways may be seen: what missed is looked up anew.
-        self.fills = self.fills.wrapping_add(2).max(2);
+        self.fills = self.fills.wrapping_add(LAST_FILLS).max(LAST_FILLS);
         self.first.divide(awake);
         for level in self.outer.iter_mut().chain(&mut self.code) {
             level.tags.divide(awake);
@@ -252,12 +262,15 @@ impl Memory {
         now: u64,
         pools: &Pools,
     ) -> Option<u64> {
-        let misses = match self.fills.wrapping_sub(missed.fills) {
-            0 => true,
-            1 => self.last_fill != missed.line,
-            _ => false,
+        let since = self.fills.wrapping_sub(missed.fills);
+        let filled = |back: u32| {
+            let number = self.fills.wrapping_sub(back);
+            self.last_fills[(number % LAST_FILLS) as usize] == missed.line
         };
-        let comes = misses && self.next_served > now && self.next_served != NEVER;
+        let comes = since < LAST_FILLS
+            && self.next_served > now
+            && self.next_served != NEVER
+            && !(0..since).any(filled);
         (comes && !pools.has_room(name::MISS_BUFFERS, thread)).then_some(self.next_served)
     }
 
@@ -387,7 +400,8 @@ impl Memory {
         now: u64,
         counts: &mut Counts,
     ) {
-        (self.fills, self.last_fill) = (self.fills.wrapping_add(1).max(2), line);
+        self.fills = self.fills.wrapping_add(1).max(LAST_FILLS);
+        self.last_fills[(self.fills % LAST_FILLS) as usize] = line;
         let evicted = if self.alias_bits > 0 {
             let alias = (address & ((1 << self.alias_bits) - 1)) >> self.line_bits;
             let (evicted, by_rule) = self.first.insert_aliased(thread, line, false, alias as u16);

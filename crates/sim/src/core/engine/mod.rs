@@ -3,7 +3,7 @@
 //! A cycle runs the stages from the last to the first, so that nothing passes two stages at once:
 //! stores are written, micro-operations retire, issue (twice where the simple units are double
 //! pumped), rename, are fetched. Time is a whole number of ticks; there are two ticks a cycle where
-//! units are double pumped, else one. When nothing can happen, [`run`] jumps to the next cycle in
+//! units are double pumped, else one. When nothing can happen, [`rest`] jumps to the next cycle in
 //! which something does.
 //!
 //! A micro-operation lives in its thread's queue (fetch to rename), then in a slot of its thread's
@@ -20,8 +20,10 @@ mod page_map;
 mod pool;
 mod predictor;
 mod prefetch;
+mod put_off;
 mod rename;
 mod replay;
+mod rest;
 mod retire;
 mod run;
 mod squash;
@@ -64,7 +66,7 @@ struct Core<'stream> {
     tables: Tables,
     ticks_per_cycle: u64,
     cycle: u64,
-    /// Whether anything happened in this cycle.
+    /// Whether anything happened in this cycle, loads aside that were put off.
     busy: bool,
     ways: usize,
     threads: Threads<'stream>,
@@ -81,6 +83,8 @@ struct Core<'stream> {
     /// Bytes of code, as a power of two, that one cycle's fetch stays within.
     block_bits: u32,
     wheel: Wheel,
+    /// When the loads that threads have put off come again; [`NEVER`] where there are none.
+    put_off_until: u64,
     unit_free_at: [u64; 16],
     /// When all of them are free.
     units_free_at: u64,
@@ -195,6 +199,7 @@ impl<'stream> Core<'stream> {
             decode_width: preset.front_end.uop_cache.map_or(u8::MAX, |cache| cache.decode_width),
             block_bits: block_bits(preset),
             wheel: Wheel::new(),
+            put_off_until: NEVER,
             unit_free_at: [0; 16],
             units_free_at: 0,
             taken_ports: [0; MAX_THREADS],
@@ -225,17 +230,33 @@ impl<'stream> Core<'stream> {
         }
         self.write_stores(tick);
         self.retire(tick);
+        self.issue_cycle(tick);
+        self.end_cycle(tick);
+    }
+
+    #[inline(always)]
+    fn issue_cycle(&mut self, tick: u64) {
         self.taken_ports = [0; MAX_THREADS];
         self.issue(tick, self.tables.ports);
         if self.ticks_per_cycle == 2 {
             self.issue(tick + 1, self.tables.fast_ports);
         }
+    }
+
+    /// What follows issue in a cycle.
+    #[inline(always)]
+    fn end_cycle(&mut self, tick: u64) {
         self.rename(tick);
         self.fetch(tick);
+        self.watch(tick);
+        self.cycle += 1;
+    }
+
+    #[inline(always)]
+    fn watch(&mut self, tick: u64) {
         if self.cycle.is_multiple_of(WATCH_EVERY) {
             self.watch_occupancy(tick, 1);
         }
-        self.cycle += 1;
     }
 
     /// Adds what each thread holds, `times` over.

@@ -30,6 +30,40 @@ const _: () = assert!(MAX_POOLS.is_power_of_two());
 /// A number for each pool.
 pub(super) type Row = [u16; MAX_POOLS];
 
+/// A small number for each pool, in a byte of its own: what one thread may take of all pools fits
+/// into two registers of the host.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Credits(u128);
+
+impl Credits {
+    /// The upper bit of each byte is set, so that a byte never borrows from the next one.
+    const GUARDS: u128 = u128::MAX / 0xff * 0x80;
+    /// More than one cycle's rename can take.
+    const MOST: u16 = 0x7f;
+
+    /// One entry of this pool; of no other.
+    pub(super) fn one(pool: usize) -> u128 {
+        1 << (8 * pool)
+    }
+
+    /// Whether one of the pools has fewer entries than are asked for.
+    #[inline(always)]
+    pub(super) fn lacks(self, takes: u128) -> bool {
+        !self.0.wrapping_sub(takes) & Self::GUARDS != 0
+    }
+
+    #[inline(always)]
+    pub(super) fn take(&mut self, takes: u128) {
+        self.0 = self.0.wrapping_sub(takes);
+    }
+
+    /// Whether the pool has an entry left.
+    #[inline(always)]
+    pub(super) fn has(self, pool: usize) -> bool {
+        self.0 >> (8 * pool) & u128::from(Self::MOST) != 0
+    }
+}
+
 /// The pools, by thread and pool: one thread's room in all of them is a few vector operations.
 #[derive(Debug, Clone)]
 pub(super) struct Pools {
@@ -122,7 +156,15 @@ impl Pools {
     /// How many entries of each pool the thread may still take: a sibling takes from it what it
     /// holds, or its reserve where that is more.
     #[inline(always)]
-    pub(super) fn rooms(&self, thread: usize) -> Row {
+    pub(super) fn credits(&self, thread: usize) -> Credits {
+        let mut rooms = [0; MAX_POOLS];
+        self.rooms(thread, &mut rooms);
+        Credits(u128::from_le_bytes(rooms) | Credits::GUARDS)
+    }
+
+    /// The same in bytes. Where this is inlined, compilers take its vectors apart byte by byte.
+    #[inline(never)]
+    fn rooms(&self, thread: usize, rooms: &mut [u8; MAX_POOLS]) {
         let thread = thread % MAX_THREADS;
         let mut claimed = self.used[thread];
         for step in 1..self.ways {
@@ -134,10 +176,11 @@ impl Pools {
             }
         }
         let (used, cap) = (&self.used[thread], &self.cap[thread]);
-        std::array::from_fn(|pool| {
+        for pool in 0..MAX_POOLS {
             let shared = self.entries[pool].saturating_sub(claimed[pool]) | self.uncontended[pool];
-            cap[pool].saturating_sub(used[pool]).min(shared)
-        })
+            let room = cap[pool].saturating_sub(used[pool]).min(shared);
+            rooms[pool] = room.min(Credits::MOST) as u8;
+        }
     }
 
     /// How many entries of one pool.
@@ -169,13 +212,11 @@ impl Pools {
         self.used[thread % MAX_THREADS][pool % MAX_POOLS] += entries;
     }
 
-    /// Takes what is in the one row and not in the other: the room before and after.
+    /// Takes what is in the one and not in the other: the credits before and after.
     #[inline(always)]
-    pub(super) fn take_all(&mut self, thread: usize, before: &Row, after: &Row) {
-        let used = &mut self.used[thread % MAX_THREADS];
-        for pool in 0..MAX_POOLS {
-            used[pool] += before[pool] - after[pool];
-        }
+    pub(super) fn take_all(&mut self, thread: usize, before: Credits, after: Credits) {
+        let taken = before.0.wrapping_sub(after.0).to_le_bytes();
+        add(&mut self.used[thread % MAX_THREADS], &taken);
     }
 
     #[inline(always)]
@@ -198,5 +239,15 @@ impl Pools {
 
     pub(super) fn count(&self) -> usize {
         self.count
+    }
+}
+
+/// Not inlined, as [`Pools::rooms`].
+#[inline(never)]
+fn add(used: &mut Row, taken: &[u8; MAX_POOLS]) {
+    for (used, taken) in used.chunks_exact_mut(8).zip(taken.chunks_exact(8)) {
+        for (used, taken) in used.iter_mut().zip(taken) {
+            *used += u16::from(*taken);
+        }
     }
 }

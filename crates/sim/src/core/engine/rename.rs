@@ -1,6 +1,6 @@
 //! Rename: from the queues into the windows, and the account of every slot.
 
-use super::pool::{MAX_POOLS, Row, name};
+use super::pool::{Credits, name};
 use super::thread::{SPIN_ROUND, StoreEntry, Thread, bucket, mark};
 use super::{Core, MAX_STORES, NEVER, stage};
 use crate::core::{Class, Component, Effect, Uop};
@@ -31,12 +31,13 @@ impl Core<'_> {
                 self.charge(thread, Component::Halt, width);
                 continue;
             }
-            let mut block = self.waits(thread);
-            let mut room = [0; MAX_POOLS];
-            if block.is_none() {
-                room = self.pools.rooms(thread);
-                block = self.crowded(thread, &room);
+            if let Some(block) = self.waits(thread).or_else(|| self.still_crowded(thread)) {
+                self.charge_block(thread, block, width, tick);
+                continue;
             }
+            let room = self.pools.credits(thread);
+            let block = self.crowded(thread, room);
+            self.threads[thread].crowded = block.is_some();
             if let Some(block) = block {
                 self.charge_block(thread, block, width, tick);
                 continue;
@@ -77,7 +78,7 @@ impl Core<'_> {
 
     /// What keeps the thread from renaming its next micro-operation.
     pub(super) fn block(&self, thread: usize) -> Option<Block> {
-        self.waits(thread).or_else(|| self.crowded(thread, &self.pools.rooms(thread)))
+        self.waits(thread).or_else(|| self.crowded(thread, self.pools.credits(thread)))
     }
 
     /// Whether it waits for a time, or for fetch.
@@ -90,19 +91,26 @@ impl Core<'_> {
         (state.renamed == state.fetched).then_some(Block::Supply)
     }
 
+    /// Whether a thread that found no room still finds none: few pools have to be asked for that.
+    #[inline(always)]
+    fn still_crowded(&self, thread: usize) -> Option<Block> {
+        let state = &self.threads[thread];
+        if !state.crowded {
+            return None;
+        }
+        let class = state.queue[state.queue_place(state.renamed)].class;
+        let mut pools = self.tables.pools[class as usize].into_iter().map(usize::from);
+        pools.find(|pool| !self.pools.has_room(*pool, thread)).map(Block::Pool)
+    }
+
     /// Whether its next micro-operation finds no room, or has to wait for older work.
     #[inline(always)]
-    fn crowded(&self, thread: usize, room: &Row) -> Option<Block> {
+    fn crowded(&self, thread: usize, room: Credits) -> Option<Block> {
         let state = &self.threads[thread];
         let uop = &state.queue[state.queue_place(state.renamed)];
-        let takes = &self.tables.takes[uop.class as usize];
-        let lacks = takes.iter().zip(room).fold(0, |all, (takes, room)| {
-            // Not cut short, so that it is a vector operation.
-            all | takes.saturating_sub(*room)
-        });
-        if lacks != 0 {
+        if room.lacks(self.tables.takes[uop.class as usize]) {
             let pools = self.tables.pools[uop.class as usize].map(usize::from);
-            return pools.into_iter().find(|pool| room[pool % MAX_POOLS] == 0).map(Block::Pool);
+            return pools.into_iter().find(|pool| !room.has(*pool)).map(Block::Pool);
         }
         if uop.effect == Effect::None || uop.effect == Effect::Taken {
             return None;
@@ -121,29 +129,47 @@ impl Core<'_> {
     /// Charges slots to what kept them empty.
     #[inline]
     pub(super) fn charge_block(&mut self, thread: usize, block: Block, slots: u64, tick: u64) {
-        let component = match block {
-            _ if self.threads[thread].renames_astray() => {
-                self.threads[thread].lead = 0;
-                Component::Mispredict
-            }
-            Block::Supply => {
-                let state = &mut self.threads[thread];
-                if matches!(state.supply, Component::Mispredict | Component::CodeMiss) {
-                    // A larger window would have run into the same break: it gained nothing.
-                    state.lead = 0;
-                }
-                state.supply
-            }
+        let cause = self.cause(thread, block, tick);
+        self.charge_cause(thread, block, cause, slots);
+    }
+
+    /// What the slots of a thread that cannot rename are charged to, but for withheld entries.
+    #[inline(always)]
+    pub(super) fn cause(&self, thread: usize, block: Block, tick: u64) -> Component {
+        let state = &self.threads[thread];
+        match block {
+            _ if state.renames_astray() => Component::Mispredict,
+            Block::Supply => state.supply,
             Block::Wait(component) => component,
+            Block::Pool(pool) => self.behind(thread, pool, tick),
+        }
+    }
+
+    /// Charges slots to this cause.
+    #[inline(always)]
+    pub(super) fn charge_cause(
+        &mut self,
+        thread: usize,
+        block: Block,
+        cause: Component,
+        slots: u64,
+    ) {
+        let state = &mut self.threads[thread];
+        let mut slots = slots;
+        match block {
+            // A larger window would have run into the same break: it gained nothing.
+            _ if state.renames_astray() => state.lead = 0,
+            Block::Supply if matches!(cause, Component::Mispredict | Component::CodeMiss) => {
+                state.lead = 0;
+            }
             Block::Pool(pool) => {
                 let withheld = self.withheld_slots(thread, pool, slots);
                 self.charge(thread, Component::SiblingEntries, withheld);
-                let component = self.behind(thread, pool, tick);
-                self.charge(thread, component, slots - withheld);
-                return;
+                slots -= withheld;
             }
-        };
-        self.charge(thread, component, slots);
+            _ => {}
+        }
+        self.charge(thread, cause, slots);
     }
 
     /// How many of these slots the thread lost to entries that sharing withholds: it could have
@@ -190,7 +216,7 @@ impl Core<'_> {
     fn rename_thread(
         &mut self,
         thread: usize,
-        found: Row,
+        found: Credits,
         width: u64,
         tick: u64,
     ) -> (u64, Option<Block>) {
@@ -200,9 +226,7 @@ impl Core<'_> {
         while renamed < width {
             let state = &self.threads[thread];
             let uop = state.queue[state.queue_place(state.renamed)];
-            for (room, takes) in room.iter_mut().zip(&self.tables.takes[uop.class as usize]) {
-                *room -= takes;
-            }
+            room.take(self.tables.takes[uop.class as usize]);
             self.enter_window(thread, &uop, tick);
             renamed += 1;
             if !is_plain(&uop) || uop.class == Class::Atomic {
@@ -210,13 +234,13 @@ impl Core<'_> {
                 self.after_rename(thread, &uop);
             }
             if renamed < width {
-                block = self.waits(thread).or_else(|| self.crowded(thread, &room));
+                block = self.waits(thread).or_else(|| self.crowded(thread, room));
                 if block.is_some() {
                     break;
                 }
             }
         }
-        self.pools.take_all(thread, &found, &room);
+        self.pools.take_all(thread, found, room);
         self.pools.give(name::UOP_QUEUE, thread, renamed as u16);
         let state = &self.threads[thread];
         let astray = if state.renames_astray() {

@@ -100,15 +100,6 @@ impl Core<'_> {
 }
 
 impl super::thread::Thread<'_> {
-    /// Takes back that a slot is ready; `false` where it is not.
-    fn withdraw(&mut self, slot: usize, group: usize) -> bool {
-        let ready = self.is_ready(slot);
-        if ready {
-            self.clear_ready(slot, group);
-        }
-        ready
-    }
-
     /// Takes those that are no longer in the window off the lists of consumers: they are the youngest, and
     /// stand first.
     fn forget_consumers(&mut self) {

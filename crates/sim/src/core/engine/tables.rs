@@ -1,6 +1,6 @@
 //! What the engine reads of a preset in every cycle, precomputed.
 
-use super::pool::{Row, name};
+use super::pool::{Credits, name};
 use super::thread::Slot;
 use super::{MAX_STORES, NEVER, Preset};
 use crate::core::Class;
@@ -28,7 +28,7 @@ pub(super) struct Tables {
     pub(super) fast_ports: u16,
     /// Pools of which each class takes an entry at rename: one of each, and in the order in which
     /// they are asked; the first stands in the places behind the last, too.
-    pub(super) takes: [Row; Class::COUNT],
+    pub(super) takes: [u128; Class::COUNT],
     pub(super) pools: [[u8; 4]; Class::COUNT],
     /// What a micro-operation of each class is when it enters the window.
     pub(super) slots: [Slot; Class::COUNT],
@@ -149,7 +149,7 @@ impl Tables {
             }
             self.pools[class as usize] = [pools[0] as u8; 4];
             for (place, pool) in pools.into_iter().enumerate() {
-                self.takes[class as usize][pool] = 1;
+                self.takes[class as usize] |= Credits::one(pool);
                 self.pools[class as usize][place] = pool as u8;
             }
         }

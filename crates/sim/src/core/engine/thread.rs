@@ -123,6 +123,8 @@ pub(super) struct Thread<'stream> {
     /// The cycle from which the thread may rename, and why not before.
     pub(super) rename_at: u64,
     pub(super) rename_cause: Component,
+    /// Whether its next micro-operation was held up when it was last asked for room.
+    pub(super) crowded: bool,
     /// Slots charged to withheld entries since the front end last broke off.
     pub(super) lead: u16,
 
@@ -136,6 +138,10 @@ pub(super) struct Thread<'stream> {
     ready_counts: [u16; GROUPS],
     /// Groups of which something could issue.
     pub(super) ready_groups: u16,
+    /// The same for loads that were put off until [`super::Core::put_off_until`].
+    put_off: Box<[[u64; GROUPS]; WINDOW / 64]>,
+    put_off_counts: [u16; GROUPS],
+    put_off_groups: u16,
     /// Renamed and not issued.
     pub(super) waiting: u32,
 
@@ -241,6 +247,7 @@ impl<'stream> Thread<'stream> {
             mispredicted: NEVER,
             rename_at: 0,
             rename_cause: Component::Halt,
+            crowded: false,
             lead: 0,
             slots: Box::new([Slot::default(); WINDOW]),
             window_mask,
@@ -248,6 +255,9 @@ impl<'stream> Thread<'stream> {
             ready: Box::new([[0; GROUPS]; WINDOW / 64]),
             ready_counts: [0; GROUPS],
             ready_groups: 0,
+            put_off: Box::new([[0; GROUPS]; WINDOW / 64]),
+            put_off_counts: [0; GROUPS],
+            put_off_groups: 0,
             waiting: 0,
             written: 0,
             stores_retired: 0,
@@ -396,8 +406,52 @@ impl<'stream> Thread<'stream> {
         self.ready_groups &= !(u16::from(*count == 0) << (group % GROUPS));
     }
 
-    pub(super) fn is_ready(&self, slot: usize) -> bool {
-        self.ready[slot % WINDOW / 64][ALL] >> (slot % 64) & 1 == 1
+    /// A slot that is no longer ready is put off.
+    #[inline(always)]
+    pub(super) fn put_off(&mut self, slot: usize, group: usize) {
+        let row = &mut self.put_off[slot % WINDOW / 64];
+        row[ALL] |= 1 << (slot % 64);
+        row[group % GROUPS] |= 1 << (slot % 64);
+        self.put_off_counts[group % GROUPS] += 1;
+        self.put_off_groups |= 1 << (group % GROUPS);
+    }
+
+    /// All that was put off is ready again.
+    pub(super) fn come_again(&mut self) {
+        if self.put_off_groups == 0 {
+            return;
+        }
+        let words = self.window_mask as usize / 64 + 1;
+        for (ready, put_off) in self.ready.iter_mut().zip(self.put_off.iter_mut()).take(words) {
+            if put_off[ALL] != 0 {
+                for (ready, put_off) in ready.iter_mut().zip(put_off.iter()) {
+                    *ready |= put_off;
+                }
+                *put_off = [0; GROUPS];
+            }
+        }
+        for (ready, put_off) in self.ready_counts.iter_mut().zip(&mut self.put_off_counts) {
+            *ready += std::mem::take(put_off);
+        }
+        self.ready_groups |= std::mem::take(&mut self.put_off_groups);
+    }
+
+    /// Takes back that a slot is ready, or put off; `false` where it is neither.
+    pub(super) fn withdraw(&mut self, slot: usize, group: usize) -> bool {
+        let (word, bit) = (slot % WINDOW / 64, 1 << (slot % 64));
+        if self.ready[word][ALL] & bit != 0 {
+            self.clear_ready(slot, group);
+            return true;
+        }
+        if self.put_off[word][ALL] & bit == 0 {
+            return false;
+        }
+        self.put_off[word][ALL] &= !bit;
+        self.put_off[word][group % GROUPS] &= !bit;
+        let count = &mut self.put_off_counts[group % GROUPS];
+        *count -= 1;
+        self.put_off_groups &= !(u16::from(*count == 0) << (group % GROUPS));
+        true
     }
 
     /// What is ready in a word of the window, given by its number.
