@@ -96,7 +96,7 @@ pub const ROWS: [Row; 15] = [
         stand_in: false,
         ..service("Postgres", 1.357, &["postgres"], &[1.603, 1.594, 1.574, 1.538, 1.493, 1.441])
     },
-    service("TensorFlow serving", 1.320, &["openblas-dgemm"], &[1.070; RECOVERY_CYCLES.len()]),
+    service("TensorFlow serving", 1.320, &[], &[]),
     service("Elasticsearch", 1.293, &[], &[]),
     service("KeyDB", 1.258, &["memcached"], &[1.979, 1.979, 1.977, 1.974, 1.970, 1.964]),
     service("InfluxDB", 1.165, &[], &[]),

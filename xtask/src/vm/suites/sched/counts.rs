@@ -4,8 +4,9 @@
 use super::article::{POLICY_2_4_19, POLICY_2_5_32, POLICY_2_5_32_A9};
 use super::cost::{self, GROUPS};
 use super::peers;
-use crate::vm::guest::{Guest, json_of, read};
-use anyhow::{Context, Result};
+use crate::vm::guest::{Guest, output, read};
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 use std::fmt::Write;
 
 /// Boots and their CPUs.
@@ -44,7 +45,11 @@ pub(super) fn run(guest: &mut Guest, cpus: u32) -> Result<()> {
         for (load, words, operations) in LOADS {
             for policy in POLICIES {
                 let row = counted(policy, words, *operations)
-                    .with_context(|| format!("{load} under {policy}"))?;
+                    .with_context(|| format!("{load} under {policy}"));
+                if let Err(error) = &row {
+                    crate::print(&format!("counts: {error:#}\n"));
+                }
+                let row = row.unwrap_or_else(|_| "no run ended well | | | |".to_owned());
                 writeln!(rows, "| {cpus} | {load} | {policy} | {row}")?;
             }
         }
@@ -79,8 +84,10 @@ fn counted(policy: &str, words: &[&str], operations: Option<f64>) -> Result<Stri
 /// Operations of a run; switches, wake-ups and segments for each of them.
 fn one(words: &[&str], operations: Option<f64>) -> Result<[f64; 4]> {
     let before = counts()?;
-    let run = json_of("coretwin", &[&["run", "--json"], words].concat())?;
+    let ran = output("coretwin", &[&["run", "--json"], words].concat())?;
     let after = counts()?;
+    let run: Value = serde_json::from_slice(&ran.stdout).context("the JSON of a run")?;
+    ensure!(ran.status.success(), "{}", run["cause"]);
     let told = || {
         let metrics = ["operations_with_warm_up", "operations"]
             .map(|it| run["metrics"][it]["value"].as_f64());

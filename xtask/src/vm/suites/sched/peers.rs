@@ -5,6 +5,7 @@ use super::cost;
 use crate::peers::PROGRAMS;
 use crate::vm::guest::{Guest, json_of, mount_one, read};
 use anyhow::{Context, Result, bail};
+use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs::File;
@@ -41,6 +42,7 @@ const SESSION: Duration = Duration::from_secs(240);
 /// Of the host's time, for a boot.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(3 * 60 * 60);
 const GLANCE: Duration = Duration::from_millis(20);
+const SCHED_EXT: &str = "/sys/kernel/sched_ext";
 const STATE: &str = "/sys/kernel/sched_ext/state";
 /// A scheduler of which a run failed has no row; why stands in its log.
 const LOG: &str = "/tmp/peer.log";
@@ -69,7 +71,8 @@ pub(super) fn run(guest: &mut Guest, row: &cost::Row) -> Result<()> {
     cost::prepare()?;
     others_find()?;
     guest.check_told("the kernel's own, core-queue and others, interleaved", || {
-        let variant = |name: &str| format!("{name}=/init {READING} {name} {}", row.boot);
+        let variant =
+            |name: &str| format!("{name}=busybox unshare -m /init {READING} {name} {}", row.boot);
         let variants: Vec<String> = SCHEDULERS.iter().map(|(name, _)| variant(name)).collect();
         let variants = variants.iter().flat_map(|variant| ["--variant", variant.as_str()]);
         let others = ["--metric", "speed:1/s:higher=speed ([0-9.e-]+)", "--no-warmup"];
@@ -80,12 +83,16 @@ pub(super) fn run(guest: &mut Guest, row: &cost::Row) -> Result<()> {
 }
 
 /// What loaders of others look for on a machine: debugfs, and how the kernel was configured. Of that they want to know
-/// whether readers of RCU can be preempted, in which case these are functions of the kernel's (rcupdate.h).
+/// how many CPUs it may have (/sys/devices/system/cpu/kernel_max is the highest number), and whether readers of RCU
+/// can be preempted, in which case these are functions of the kernel's (rcupdate.h). And a study refuses a run
+/// during which another scheduler comes into charge, which is what runs are here: it is not to see that.
 fn others_find() -> Result<()> {
     mount_one("debugfs", "/sys/kernel/debug", "")?;
+    mount_one("tmpfs", SCHED_EXT, "")?;
+    let highest: u32 = read("/sys/devices/system/cpu/kernel_max")?.parse().context("kernel_max")?;
     let preempts = read("/proc/kallsyms")?.lines().any(|it| it.ends_with(" __rcu_read_lock"));
-    let configured =
-        if preempts { "CONFIG_PREEMPT_RCU=y\n" } else { "# CONFIG_PREEMPT_RCU is not set\n" };
+    let preempts = if preempts { "CONFIG_PREEMPT_RCU=y\n" } else { "" };
+    let configured = format!("CONFIG_X86_64=y\nCONFIG_NR_CPUS={}\n{preempts}", highest + 1);
     std::fs::create_dir_all("/boot")?;
     let path = format!("/boot/config-{}", read("/proc/sys/kernel/osrelease")?);
     std::fs::write(path, configured).context("the configuration")
@@ -96,6 +103,8 @@ pub(crate) fn reading(scheduler: &str, row: &str) -> Result<bool> {
     let (_, command) =
         SCHEDULERS.iter().find(|(name, _)| *name == scheduler).context("no such scheduler")?;
     let row = cost::ROWS.iter().find(|it| it.boot == row).context("no such row")?;
+    // In a namespace of its own it sees what the study does not.
+    unmount(SCHED_EXT, UnmountFlags::empty()).context("seeing sched_ext")?;
     let loaded = match command {
         [] => None,
         [program, arguments @ ..] => Some(load(program, arguments)?),
