@@ -57,6 +57,20 @@ fn number(stream: &mut Stream, most: u64) -> u64 {
     number % most.saturating_add(1)
 }
 
+/// Places in a queue about the bound, at the clock and beyond; clocks wrap around.
+fn woken(stream: &mut Stream, index: u64) -> [i64; 9] {
+    let mut below = |bound: u64| (stream.next_u64() % bound) as i64;
+    let slice = below(1 << 58);
+    let clock = below(u64::MAX);
+    let last = clock.wrapping_add(below(3) - 1);
+    let later = match index.is_multiple_of(4) {
+        true => 2 * slice - 1 + below(3),
+        false => below(1 << 60) - (1 << 58),
+    };
+    let waiting = i64::from(decide::FEW) - 2 + below(4);
+    [clock, last.wrapping_sub(later), last, slice, waiting, 0, 0, 0, 0]
+}
+
 /// A line of the driver's input, and the decision of the simulated policy.
 fn case(stream: &mut Stream, index: u64) -> (String, i64) {
     let mut n = [0_i64; 9];
@@ -114,16 +128,7 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
             'h'
         }
         7 => {
-            // Clocks wrap around; about the bound, at the clock and beyond.
-            n[3] = time(stream) >> 2;
-            n[0] = stream.next_u64() as i64;
-            n[2] = n[0].wrapping_add((stream.next_u64() % 3) as i64 - 1);
-            let later = match index.is_multiple_of(4) {
-                true => 2 * n[3] - 1 + (stream.next_u64() % 3) as i64,
-                false => time(stream) - (1 << 58),
-            };
-            n[1] = n[2].wrapping_sub(later);
-            n[4] = (u64::from(decide::FEW) - 2 + stream.next_u64() % 4) as i64;
+            n = woken(stream, index);
             'p'
         }
         8 => {
