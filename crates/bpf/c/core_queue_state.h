@@ -10,8 +10,6 @@ struct cpu {
 	/* Of its own queue: the clock, as of a core's; and what stands on the core's clock when this shows 0. */
 	u64 now;
 	u64 shift;
-	/* Where the task of its own queue stood that woke last. */
-	u64 woken;
 	/* What it runs began with so much virtual time, at that moment, with that weight. */
 	u64 virtual_ns;
 	u64 started_ns;
@@ -41,27 +39,30 @@ struct cpu {
 	u64 said_ns;
 	/* When the first of the tasks began that have followed each other since. */
 	u64 together_ns;
+	/* Where the task of its own queue stood that woke last. */
+	u64 woken;
 } __attribute__((aligned(64)));
 
 /* A core. */
 struct core {
-	/* The most virtual time a task of its queue that ran here began with; where the one stood that woke last. */
+	/* The most virtual time a task of its queue that ran here began with. */
 	u64 now;
-	u64 woken;
 	/* When a running task was last asked of it. */
 	u64 asked_ns;
 	/* Its CPUs that run a task; tasks that waited when it last looked, for those who watch; its CPUs that are online. */
 	u32 running;
 	u32 queued;
 	u32 online;
-	/* Tasks that it shall take from another core; what it and that have done about it. */
-	u32 owed;
 	u32 owed_from;
-	u32 looks;
 	u64 looked_ns;
 	/* When a task last came to its queues; those are only looked at from elsewhere while they may hold one. */
 	u64 came_ns;
+	/* Where the task of its queue stood that woke last. */
+	u64 woken;
 	u32 may_wait;
+	/* Tasks that it shall take from `owed_from`; how often it has looked at others. */
+	u8 owed;
+	u8 looks;
 	/* Whether the next task is one that is owed; whether any task ever waited for one of its CPUs. */
 	u8 turn;
 	u8 of_cpus;
@@ -99,10 +100,13 @@ struct task {
 /* Cores that run several tasks; cores on which tasks may wait. */
 static u32 crowded, may_waits;
 
-/* CPU time by weight: 100 is that of nice 0. */
+/* That of nice 0 in groups of the usual weight. */
+#define WEIGHT 100u
+
+/* CPU time by weight. */
 static always_inline u64 by_weight(u64 ns, u32 weight)
 {
-	return ns * 100 / (weight ?: 1);
+	return ns * WEIGHT / (weight ?: 1);
 }
 
 /* Levels of groups that are looked at. */
@@ -269,7 +273,7 @@ static void set_may_wait(struct core *core, bool may)
 		__sync_fetch_and_add(&may_waits, may ? 1 : -1);
 }
 
-/* Where a task that comes to its queue stands there. */
+/* Where a task that comes to its queue stands there. One of another weight than the usual has its share to catch up. */
 static u64 stands(struct task *task, bool wakes)
 {
 	u32 core = core_number(task->home), waits;
@@ -277,7 +281,7 @@ static u64 stands(struct task *task, bool wakes)
 	u64 clock = clock_of(task->home, task->bound), virtual_ns = task->virtual_ns, before_ns = *last, at;
 	s64 slice = by_weight(options.slice_ns, task->weight);
 
-	if (!wakes)
+	if (!wakes || task->weight != WEIGHT)
 		return virtual_ns;
 	waits = waiting(core);
 	at = woken_at(clock, virtual_ns, before_ns, slice, waits);

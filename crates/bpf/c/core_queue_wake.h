@@ -309,8 +309,10 @@ static void announce(struct task_struct *p, struct task *task, u32 cpu, bool dis
 	bool idle = scx_bpf_test_and_clear_cpu_idle(cpu);
 	u32 other;
 
-	if (unplaced)
+	if (unplaced && options.affinity)
 		count(p, idle ? WOKE_LAST_IDLE : WOKE_LAST_BUSY);
+	else if (unplaced)
+		count(p, idle ? WOKE_ANYWHERE_IDLE : WOKE_ANYWHERE);
 	if (idle) {
 		count(p, TOLD_OWN);
 		kick(cpu, KICK_IDLE);

@@ -25,7 +25,8 @@ static void first_in(u64 queue, u32 cpu, struct candidate *first)
 		if (!p)
 			break;
 		if (allowed(p, cpu) && (task = task_of(p))) {
-			first->virtual_ns = p->scx.dsq_vtime;
+			/* Not where it stands: that says only who of its queue woke first. */
+			first->virtual_ns = task->virtual_ns;
 			first->weight = task->weight;
 			first->is = true;
 			waited_ns = task->waits_ns ? since(now_ns(), task->waits_ns) : 0;

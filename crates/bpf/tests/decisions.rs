@@ -90,7 +90,6 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
             'o'
         }
         2 => {
-            // Clocks wrap around.
             let apart = time(stream);
             n[0] = stream.next_u64() as i64;
             n[1] = match index.is_multiple_of(2) {
@@ -116,15 +115,13 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
             'k'
         }
         5 => {
-            (n[0], n[2]) = ((stream.next_u64() % 3) as i64, time(stream));
+            n = [(stream.next_u64() % 3) as i64, 0, time(stream), 0, 0, 0, 0, 0, 0];
             n[1] = if index.is_multiple_of(2) { n[2] } else { time(stream) };
             'f'
         }
         6 => {
-            (n[0], n[1]) = ((stream.next_u64() % 3) as i64, i64::from(small(stream)));
-            if index.is_multiple_of(2) {
-                n[1] = (u64::from(decide::HANDED_MAX) - 1 + stream.next_u64() % 3) as i64;
-            }
+            n[0] = (stream.next_u64() % 3) as i64;
+            n[1] = (u64::from(decide::HANDED_MAX) - 1 + stream.next_u64() % 3) as i64;
             'h'
         }
         7 => {

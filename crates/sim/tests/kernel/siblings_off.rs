@@ -114,7 +114,7 @@ fn traces_are_the_same_in_every_build() {
             &format!("{:<16} {:016x} {:>8}\n", entry.name, outcome.trace_hash, outcome.switches);
     }
     expect_test::expect![[r#"
-        core-queue       d12afaf20ceaea09     2531
+        core-queue       58f0466ff22959d0     2533
         fair             3ab1195955835cfd     3026
         linux-2.4.19     44008cb429523a51     3657
         linux-2.5.32     0ab788c031fc83ea     2834

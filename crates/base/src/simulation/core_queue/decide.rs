@@ -66,7 +66,7 @@ pub fn lag(clock: i64, virtual_ns: i64, most: i64) -> i64 {
     clock.wrapping_sub(virtual_ns).clamp(-most, most)
 }
 
-/// Where a task that wakes stands in its queue: at its virtual time, or with the one that woke `last` and still waits, if
+/// Where a task of the usual weight that wakes stands in its queue: at its virtual time, or with the one that woke `last` and still waits, if
 /// that is later by two of its `slice`s at most; of equals the first that came is first. In the order of CPU time alone
 /// tasks that compute and sleep in turns overtake one that waits again and again: with two workers a CPU on one core the
 /// 99th percentile of their wake-ups was a quarter longer. But only where few wait: of hundreds those that wait longest

@@ -24,7 +24,7 @@ mod partner;
 mod place;
 mod queues;
 
-use super::weight::{NORMAL, rank, weight};
+use super::weight::{NORMAL, WEIGHT, rank, weight};
 use super::{
     Answer, Change, Parameter, Policy, Reason, Settings, Stop, Ticks, Wake, WakeKind, keep,
 };
@@ -169,6 +169,8 @@ impl CoreQueue {
         let queue = self.queue_of(view, task, cpu);
         let own = &mut self.tasks[task.index()];
         let weight = weight(view.task(task).nice);
+        // One of another weight than the usual has its share to catch up.
+        let wakes = wakes && weight == WEIGHT;
         let wakes = wakes.then(|| by_weight(self.rules.slice_ns, weight));
         self.queues.move_home(own, cpu, queue, weight);
         self.queues.insert(own, (task, rank(view.task(task).class)), view.now_ns, wakes);
@@ -281,7 +283,8 @@ impl CoreQueue {
         let core = view.layout.core(cpu).0 as usize;
         let own = self.first(view, self.queues.of_cpu(cpu), cpu);
         let shared = self.first(view, core, cpu);
-        self.queues.sooner(view, cpu, own, shared)
+        let tasks = &self.tasks;
+        self.queues.sooner(view, cpu, own, shared, |task| tasks[task.index()].virtual_ns)
     }
 
     /// The queue of a core and those of its CPUs.

@@ -205,10 +205,12 @@ impl Queues {
         cpu: CpuId,
         own: Option<Place>,
         shared: Option<Place>,
+        virtual_ns: impl Fn(TaskId) -> i64,
     ) -> Option<Place> {
         let (Some(first), Some(second)) = (own, shared) else { return own.or(shared) };
+        // Not where they stand: that says only who of a queue woke first.
         let candidate = |place: Place| Candidate {
-            virtual_ns: place.1,
+            virtual_ns: virtual_ns(place.3),
             weight: weight(view.task(place.3).nice),
         };
         let overdue = |place| Self::is_overdue(view, place);

@@ -35,10 +35,11 @@ pub(crate) const BOOTS: [(&str, &str); 6] = [
     ("peersgroups1", "costgroups1"),
     ("peersgroups4", "costgroups4"),
 ];
-/// How long a scheduler may take to be in charge, or gone, of the guest's time.
-const LOADING: Duration = Duration::from_secs(60);
+/// How long a scheduler may take to be in charge, or gone, of the guest's time: the kernel looks through a program of
+/// thousands of lines for more than a minute there.
+const LOADING: Duration = Duration::from_secs(300);
 /// Of the guest's time: then the study is interrupted, and kept for the next boot.
-const SESSION: Duration = Duration::from_secs(240);
+const SESSION: Duration = Duration::from_secs(600);
 /// Of the host's time, for a boot.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(3 * 60 * 60);
 const GLANCE: Duration = Duration::from_millis(20);
