@@ -170,8 +170,7 @@ impl CoreQueue {
         let own = &mut self.tasks[task.index()];
         let weight = weight(view.task(task).nice);
         // One of another weight than the usual has its share to catch up.
-        let wakes = wakes && weight == WEIGHT;
-        let wakes = wakes.then(|| by_weight(self.rules.slice_ns, weight));
+        let wakes = (wakes && weight == WEIGHT).then_some(self.rules.slice_ns as i64);
         self.queues.move_home(own, cpu, queue, weight);
         self.queues.insert(own, (task, rank(view.task(task).class)), view.now_ns, wakes);
     }

@@ -4,7 +4,7 @@
 use super::cost;
 use crate::peers::PROGRAMS;
 use crate::vm::guest::{Guest, json_of, mount_one, read};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -165,6 +165,7 @@ fn line(about: &str, summary: &Value) -> Result<String> {
     let rows = summary["rows"].as_array().context("no rows")?;
     let of = |scheduler: &str| rows.iter().find(|it| it["arm"] == scheduler);
     let ratio = |scheduler: &str| of(scheduler)?["ratio"].as_f64();
+    ensure!(ratio("core-queue").is_some(), "no run under core-queue ended well");
     let others = || SCHEDULERS.iter().skip(1);
     let best = others().filter_map(|(it, _)| ratio(it)).fold(1.0, f64::max);
     let cells = others().map(|(scheduler, _)| cell(of(scheduler), best));
