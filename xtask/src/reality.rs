@@ -1,5 +1,5 @@
 //! `cargo xtask reality`: what the kernel of this machine does in benchmarks, counted by `perf stat`, on one
-//! CPU and on two. The counts are what the simulated `fair` is held against (`crates/sim/tests/reality.rs`).
+//! CPU and on two. The counts are what the simulated `fair` is held against (`crates/sim/tests/reality/`).
 //!
 //! What else runs here changes the counts. The benchmark therefore has the best nice value, which changes
 //! nothing among its own tasks, and of several runs those count in which others had least of its CPUs.
@@ -67,7 +67,7 @@ type Counts = BTreeMap<&'static str, f64>;
 /// Counts, writes them down, and prints the simulated counts beside them.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
     match arguments {
-        [word, count] if word == GROUPS => return crate::vm::cost::groups(count.parse()?),
+        [word, numbers @ ..] if word == GROUPS => return crate::vm::cost::groups(numbers),
         [] => {}
         _ => bail!("takes nothing"),
     }

@@ -190,8 +190,8 @@ fn one_task_does_not_feel_its_idle_sibling_and_those_that_wake_each_other_do() {
     let machine = machine("xeon-mp-foster");
     let fit = Fit::of(&machine.name).expect("the built-in fit");
     fit.check(&machine).expect("it is of this preset and version");
-    // The largest is chat's of 50 rooms: the model declines less with rooms than the article's figures.
-    assert!(fit.residuals.iter().all(|residual| residual.error_percent().abs() < 6.0));
+    // The largest is chat's of 20 rooms: the model declines less with rooms than the article's figures.
+    assert!(fit.residuals.iter().all(|residual| residual.error_percent().abs() < 8.0));
     let change = |cell: &str| {
         let time =
             |smt| run(&machine, Some(&fit), cell, "linux-2.4.19", smt, None).expect(cell).value;

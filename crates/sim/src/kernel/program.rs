@@ -121,6 +121,11 @@ pub enum Step {
         /// Whether it shares memory with its parent, as a thread does.
         thread: bool,
     },
+    /// Makes a child of an entry of the list of starts, whatever its count: its program, its objects, its class and
+    /// nice value, and its parent's memory where the entry has `same_memory`.
+    Make {
+        start: u32,
+    },
     /// Starts the program anew in fresh memory: the cost of exec; the steps go on after it.
     Exec,
     Wait(Children),

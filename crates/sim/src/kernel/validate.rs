@@ -198,6 +198,9 @@ fn check_step(machine: &Machine, work: &Work, step: &Step) -> Checked {
             })
         }
         Step::Fork { program, .. } => check_program_number(work, *program),
+        Step::Make { start } => need((*start as usize) < work.starts.len(), || {
+            format!("there is no start {start}; the list has {}", work.starts.len())
+        }),
         Step::SetMask(mask) => check_mask(machine, mask.as_ref()),
         Step::SetNice(nice) => check_nice(*nice),
         Step::Done(kind) => need(*kind < OPERATIONS_MAX, || {
@@ -229,7 +232,7 @@ fn takes_time(costs: &Costs, step: &Step) -> bool {
             | Step::SetMask(_)
             | Step::SetNice(_)
             | Step::Forget(_) => costs.system_call_ns > 0,
-            Step::Up { .. } | Step::Fork { .. } | Step::Exec => true,
+            Step::Up { .. } | Step::Fork { .. } | Step::Make { .. } | Step::Exec => true,
             _ => false,
         }
 }

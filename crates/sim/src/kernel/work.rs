@@ -26,8 +26,9 @@ impl Work {
         let steps = vec![Step::ComputeFor { profile, ns }, Step::Forever { from: 0 }];
         let program = self.programs.len() as u32;
         self.programs.push(Program { name: "others".to_owned(), steps });
-        self.starts
-            .insert(0, Start { count, server: true, class: Class::Idle, ..Start::of(program) });
+        // Last, for tasks are made by the places of their entries.
+        let of_others = Start { count, server: true, class: Class::Idle, ..Start::of(program) };
+        self.starts.push(of_others);
         program
     }
 }
@@ -35,6 +36,7 @@ impl Work {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Start {
     pub program: u32,
+    /// 0: none starts by itself; others make them ([`Step::Make`]).
     pub count: u32,
     /// When. Tasks that start together are made one after another, as far apart as an idle CPU of
     /// the machine needs to wake.

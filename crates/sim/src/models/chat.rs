@@ -83,6 +83,8 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
         rows::open_gate(2 * rooms * users)
             .step(Step::Down { semaphore: Which::Number(DONE), count: (2 * rooms * users) as u32 })
             .program("client"),
+        rows::maker(SERVERS, 2 * rooms * users).program("server-maker"),
+        rows::maker(SERVERS + 2 * rooms * users, 2 * rooms * users).program("client-maker"),
     ];
     let tasks = 4 * rooms * users;
     let from_ns = rows::WAIT_NS + tasks * SETTLE_NS;
@@ -106,24 +108,26 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
     Ok(rows::clients(work, from_ns, fraction, (counted as f64, counted)))
 }
 
-/// The tasks, side by side: the server's of all users, then the client's, then the client that raises
-/// the start. Socket `2u` goes up to the server, `2u + 1` down to the client.
+/// Where the server's tasks begin in the list of starts.
+const SERVERS: u64 = 3;
+
+/// The client that raises the start and those who make tasks, side by side: then the server's tasks of all users, then
+/// the client's. Socket `2u` goes up to the server, `2u + 1` down to the client.
 fn starts(rooms: u64, users: u64, from_ns: u64) -> Vec<Start> {
-    let mut starts = Vec::new();
+    let mut starts = vec![Start { at_ns: from_ns, ..Start::of(4) }, Start::of(5), Start::of(6)];
     let all = (rooms * users) as u32;
-    let start = |program, own, same_memory| Start { own, same_memory, ..Start::of(program) };
+    let start = |program, own| Start { own, same_memory: true, count: 0, ..Start::of(program) };
     for user in 0..all {
         let first = user - user % users as u32;
         let semaphore = 2 + user;
         let others = (first..first + users as u32).filter(|other| *other != user);
         let sending = std::iter::once(semaphore).chain(others.map(|other| 2 * other + 1));
-        starts.push(start(2, vec![2 * user, semaphore], user > 0));
-        starts.push(start(3, sending.collect(), true));
+        starts.push(start(2, vec![2 * user, semaphore]));
+        starts.push(start(3, sending.collect()));
     }
     for user in 0..all {
-        starts.push(start(0, vec![2 * user], user > 0));
-        starts.push(start(1, vec![2 * user + 1], true));
+        starts.push(start(0, vec![2 * user]));
+        starts.push(start(1, vec![2 * user + 1]));
     }
-    starts.push(Start { at_ns: from_ns, same_memory: true, ..Start::of(4) });
     starts
 }

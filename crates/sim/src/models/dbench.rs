@@ -68,12 +68,13 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
         .repeat(lasting, |body| others(read(read(body))))
         .step(Step::Forget(stays));
     let main = rows::open_gate(clients);
-    let of = |client: u64| Start { own: rows::own_pair(client), ..Start::of(0) };
-    let mut starts: Vec<Start> = (0..clients).map(of).collect();
-    starts.push(Start { at_ns: rows::WAIT_NS, ..Start::of(1) });
+    let of = |client: u64| Start { own: rows::own_pair(client), count: 0, ..Start::of(0) };
+    let mut starts = vec![Start { at_ns: rows::WAIT_NS, ..Start::of(1) }, Start::of(2)];
+    let maker = rows::maker(starts.len() as u64, clients).program("maker");
+    starts.extend((0..clients).map(of));
     let files = [lasting * WRITE_BYTES, rounds * WRITE_BYTES];
     let work = Work {
-        programs: vec![client.program("client"), main.program("main")],
+        programs: vec![client.program("client"), main.program("main"), maker],
         starts,
         semaphores: vec![0],
         files: (0..clients).flat_map(|_| files).collect(),

@@ -71,8 +71,8 @@ pub(super) fn shell(row: &Row, _: &Sizes<'_>, values: &Values<'_>) -> Result<Loa
 }
 
 /// From the birth of the tasks to the start, in ns. Schedulers that remember how long a task slept
-/// (Linux 2.5: up to 2 s) let a new task have that from its parent. These parents wait nearly all the
-/// time; the models have none, so that their tasks wait themselves.
+/// (Linux 2.5: up to 2 s) let a new task have that from its parent. Real parents wait nearly all the
+/// time; the models' begin to make tasks at once, so that their tasks wait themselves.
 pub(super) const WAIT_NS: u64 = 3_000_000_000;
 const GATE: u32 = 0;
 /// From the start to where a run is given up, in ns: a day.
@@ -84,6 +84,13 @@ pub(super) fn at_gate() -> Making {
 
 pub(super) fn open_gate(tasks: u64) -> Making {
     Making::default().step(Step::Up { semaphore: Which::Number(GATE), count: tasks as u32 })
+}
+
+/// Makes so many tasks, as a kernel does that gives each a part of its parent's slice: under 2.4 the last ones of a
+/// process have less than all others, who slept while slices were renewed. They are of entries of the list of starts from `first` on.
+pub(super) fn maker(first: u64, tasks: u64) -> Making {
+    (first..first + tasks)
+        .fold(Making::default(), |making, start| making.step(Step::Make { start: start as u32 }))
 }
 
 /// The load of clients that start together at this time and move `amount` until the last one is done.

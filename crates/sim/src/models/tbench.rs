@@ -77,17 +77,27 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
             .fold(body, |body, (request, reply)| send(receive(body, up, *request), down, *reply))
     });
     let main = rows::open_gate(clients);
-    let of = |program, client: u64| Start {
-        own: rows::own_pair(client),
-        server: program == 1,
-        ..Start::of(program)
+    let of = |program| {
+        let made = move |client| Start {
+            own: rows::own_pair(client),
+            server: program == 1,
+            count: 0,
+            ..Start::of(program)
+        };
+        (0..clients).map(made)
     };
-    let mut starts: Vec<Start> =
-        (0..clients).flat_map(|client| [of(1, client), of(0, client)]).collect();
-    starts.push(Start { at_ns: rows::WAIT_NS, ..Start::of(2) });
+    let first = vec![Start { at_ns: rows::WAIT_NS, ..Start::of(2) }, Start::of(3), Start::of(4)];
+    let made = first.len() as u64;
+    let programs = vec![
+        client.program("client"),
+        server.program("server"),
+        main.program("main"),
+        rows::maker(made, clients).program("server-maker"),
+        rows::maker(made + clients, clients).program("client-maker"),
+    ];
     let work = Work {
-        programs: vec![client.program("client"), server.program("server"), main.program("main")],
-        starts,
+        programs,
+        starts: first.into_iter().chain(of(1)).chain(of(0)).collect(),
         sockets: vec![SocketSpec::of(BUFFER_BYTES); 2 * clients as usize],
         semaphores: vec![0],
         ..Work::default()

@@ -149,12 +149,41 @@ impl Engine<'_> {
             ..self.view.new_task(0, cpu)
         };
         let Task { start, server, .. } = self.tasks[task.index()];
-        let address_space = thread.then_some(maker.address_space);
-        self.is_born(facts, (start, server), address_space)?;
-        if !thread {
+        self.has_child(cpu, facts, (start, server), thread.then_some(maker.address_space))
+    }
+
+    pub(super) fn make(&mut self, cpu: CpuId, task: TaskId, index: u32) -> Run<Next> {
+        let start = &self.work.starts[index as usize];
+        let facts = TaskView {
+            program: start.program,
+            parent: Some(task),
+            class: start.class,
+            nice: start.nice,
+            mask: self.mask_number(start.mask.as_ref()),
+            ..self.view.new_task(0, cpu)
+        };
+        let memory = start.same_memory.then_some(self.view.task(task).address_space);
+        self.has_child(cpu, facts, (index, start.server), memory)
+    }
+
+    fn has_child(
+        &mut self,
+        cpu: CpuId,
+        facts: TaskView,
+        of: (u32, bool),
+        memory: Option<u32>,
+    ) -> Run<Next> {
+        self.is_born(facts, of, memory)?;
+        if memory.is_none() {
             self.charge(cpu, self.machine.costs.shared_page_ns);
         }
         Ok(Next::Goes)
+    }
+
+    /// What making a thread or a process costs.
+    pub(super) fn fork_ns(&mut self, cpu: CpuId, thread: bool) -> u64 {
+        let [process, of_thread] = self.machine.costs.fork_ns;
+        if thread { of_thread } else { process + self.page_tables_ns(cpu) }
     }
 
     /// What page tables for new memory cost on a CPU, which keeps some of memory that is gone.

@@ -136,7 +136,11 @@ impl<'run> Engine<'run> {
             locks: (0..work.locks).map(|_| Lock::default()).collect(),
             barriers: work.barriers.iter().map(|tasks| Barrier::new(*tasks)).collect(),
             storage: files::Storage::new(machine, work, options.seed),
-            starts: in_order(work.starts.iter().map(|start| start.at_ns).collect()),
+            starts: {
+                let mut starts = in_order(work.starts.iter().map(|start| start.at_ns).collect());
+                starts.retain(|start| work.starts[*start as usize].count > 0);
+                starts
+            },
             next_start: 0,
             started: 0,
             started_space: None,

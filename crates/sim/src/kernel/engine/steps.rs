@@ -149,8 +149,11 @@ impl Engine<'_> {
                 call_ns
             }
             Step::Down { .. } | Step::Up { .. } => call_ns + costs.semaphore_ns,
-            Step::Fork { thread: true, .. } => costs.fork_ns[1],
-            Step::Fork { thread: false, .. } => costs.fork_ns[0] + self.page_tables_ns(cpu),
+            Step::Fork { thread, .. } => self.fork_ns(cpu, *thread),
+            Step::Make { start } => {
+                let thread = self.work.starts[*start as usize].same_memory;
+                self.fork_ns(cpu, thread)
+            }
             Step::Exec => costs.exec_ns + self.page_tables_ns(cpu),
             Step::Exit => costs.exit_ns,
             Step::Period { .. }
@@ -186,6 +189,7 @@ impl Engine<'_> {
             Step::Unlock(which) => self.unlock(cpu, task, *which),
             Step::Barrier { barrier } => self.barrier(cpu, task, *barrier),
             Step::Fork { program, thread } => self.fork(cpu, task, *program, *thread),
+            Step::Make { start } => self.make(cpu, task, *start),
             Step::Exec => Ok(self.exec(cpu, task)),
             Step::Wait(children) => Ok(self.wait_for_children(task, *children)),
             Step::Exit => Ok(Next::Ends),

@@ -49,8 +49,13 @@ pub(super) fn linux_2_4_19(guest: &mut Guest) -> Result<()> {
     let cpus = guest.topology.cpus();
     let run = |name: &str, set: &[&str]| scenario_under(POLICY_2_4_19, name, set);
     guest.check_told("ht_rule: an idle CPU of an idle core comes first", || {
-        let record = run("half-loaded", &[])?;
-        at_least(&record, &[("woke_idle_core", 1), ("woke_last_idle", 1), ("picked", 1)])
+        let wanted = [("woke_idle_core", 1), ("woke_last_idle", 1), ("picked", 1)];
+        // A task finds its last CPU taken some ten times in a run; now and then no core is idle at any of them.
+        let mut told = at_least(&run("half-loaded", &[])?, &wanted);
+        for _ in 0..2 {
+            told = told.or_else(|_| at_least(&run("half-loaded", &[])?, &wanted));
+        }
+        told
     })?;
     guest.check_told("ht_rule=off: the CPU that is idle longest", || {
         let record = run("half-loaded", &["ht_rule=off"])?;

@@ -225,10 +225,13 @@ const TIMES: usize = 400;
 const ENDS: usize = 10;
 pub(super) const GROUPS_WRITES: f64 = (TIMES * ENDS * ENDS) as f64;
 
-/// hackbench's shape: in each group every sender writes to every receiver.
-pub(crate) fn groups(count: usize) -> Result<bool> {
+/// hackbench's shape: in each group every sender writes to every receiver. Takes the groups, and how often all of them
+/// together write to all (`TIMES` without a word).
+pub(crate) fn groups(words: &[impl AsRef<str>]) -> Result<bool> {
     const BYTES: [u8; 100] = [0; 100];
-    let times = TIMES / count.max(1);
+    let mut numbers = words.iter().map(|word| word.as_ref().parse::<usize>());
+    let count = numbers.next().context("how many groups?")??;
+    let times = numbers.next().unwrap_or(Ok(TIMES))? / count.max(1);
     std::thread::scope(|scope| {
         let mut tasks = Vec::new();
         for _ in 0..count {

@@ -1,11 +1,14 @@
-//! The simulated `fair` held against what a real kernel did: counts of `cargo xtask reality`.
+//! The simulated kernel held against what real ones did: `fair` against counts of `cargo xtask reality`, and the
+//! schedulers that are alive in guests against counts of theirs.
 
+mod guest;
+#[path = "../support/mod.rs"]
 mod support;
 
 use coretwin_base::parameters::WorkloadSpec;
 use coretwin_sim::kernel::co_run::{CoRun, ProfileId};
 use coretwin_sim::kernel::program::{Amount, Options, Program, Step};
-use coretwin_sim::kernel::{SocketSpec, Start, Which, Work, run};
+use coretwin_sim::kernel::{Outcome, SocketSpec, Start, Which, Work, run};
 use coretwin_sim::machine::{MachinePreset, PARAMETERS};
 use coretwin_sim::models::{Setting, predict};
 use coretwin_sim::policies::Settings;
@@ -13,7 +16,7 @@ use expect_test::expect_file;
 use std::collections::BTreeMap;
 use support::speeds;
 
-const COUNTED: &str = include_str!("../../../docs/evidence/reality.csv");
+const COUNTED: &str = include_str!("../../../../docs/evidence/reality.csv");
 /// How far a count may be off: half of the rarer ones or twice as many.
 const TOLERANCE: [(&str, f64); 6] = [
     ("switches", 1.25),
@@ -26,7 +29,7 @@ const TOLERANCE: [(&str, f64); 6] = [
 /// Events that happen less often, per operation, are none: starting and ending makes some.
 const NONE: f64 = 0.0005;
 /// What the same counts were in the simulated kernel as it was first held against these.
-const BEFORE: &str = include_str!("../../../docs/evidence/reality-before.csv");
+const BEFORE: &str = include_str!("../../../../docs/evidence/reality-before.csv");
 /// Counts that are off, by row (what it begins with), CPUs and count (CPUs empty: both), and why.
 const OFF: &[(&str, &str, &str, &str)] = &[
     ("pipe", "2", "wakeups", APART),
@@ -149,9 +152,29 @@ fn simulated(row: &str, cores: u32, slower: f64, seed: u64) -> Counts {
 /// In each group ten senders write 100 bytes to each of ten receivers in turn; 40,000 writes together. The
 /// task that makes them does so while those that are made already run, and waits for each in turn.
 fn groups(count: u32, cores: u32, slower: f64, seed: u64) -> Counts {
+    let setting = (&machine(cores, slower), slower, fair(), seed, Some(cores));
+    let (outcome, operations) = run_groups((count, 400), setting);
+    let of = |number: u64| number as f64 / operations;
+    let switches = of(outcome.switches);
+    let counts = [
+        ("rate", operations / (outcome.simulated_ns as f64 / 1e9)),
+        ("switches", switches),
+        ("wakeups", of(outcome.wake_ups)),
+        ("receives", of(outcome.receives)),
+        ("segments", of(outcome.segments)),
+        ("preempted", of(outcome.pre_emptions) / switches),
+        ("migrations", of(outcome.migrations.iter().sum())),
+    ];
+    counts.map(|(name, value)| (name.to_owned(), value)).into()
+}
+
+/// So many groups, which together do each write `times` times; and all their writes.
+fn run_groups(
+    (count, times): (u32, u32),
+    (machine, slower, policy, seed, others): (&MachinePreset, f64, Settings, u64, Option<u32>),
+) -> (Outcome, f64) {
     const ENDS: u32 = 10;
-    let each = u64::from(400 / count * ENDS);
-    let machine = machine(cores, slower);
+    let each = u64::from(times / count * ENDS);
     let times = |ns: f64| (ns * slower) as u64;
     let ns = Amount::Between(times(500.0), times(1500.0));
     let work = Step::ComputeFor { profile: ProfileId(1), ns };
@@ -178,7 +201,10 @@ fn groups(count: u32, cores: u32, slower: f64, seed: u64) -> Counts {
     }
     let make = (0..tasks).map(|program| Step::Fork { program, thread: true });
     let wait = |task| Step::Down { semaphore: Which::Number(task), count: 1 };
-    let steps = make.chain((0..tasks).map(wait)).collect();
+    // Who starts a benchmark has waited for others, and its tasks have what it slept, where a scheduler counts it.
+    let slept = Step::Sleep { ns: Amount::Fixed(if others.is_none() { 3_000_000_000 } else { 0 }) };
+    let first = others.is_none().then_some(slept);
+    let steps = first.into_iter().chain(make).chain((0..tasks).map(wait)).collect();
     programs.push(Program { name: "main".to_owned(), steps });
     let mut work = Work {
         programs,
@@ -193,22 +219,10 @@ fn groups(count: u32, cores: u32, slower: f64, seed: u64) -> Counts {
     };
     let table = CoRun::uniform(&["busy"], 1000, 1000).expect("a table");
     let machine = machine.machine(false, table).expect("a machine");
-    let others = Some(work.run_beside(ProfileId(1), cores));
-    let options = Options { until_ns: 60_000_000_000, others, seed, ..Options::new(fair()) };
+    let others = others.map(|count| work.run_beside(ProfileId(1), count));
+    let options = Options { until_ns: 60_000_000_000, others, seed, ..Options::new(policy) };
     let outcome = run(&machine, &work, &options).unwrap_or_else(|failure| panic!("{failure}"));
-    let operations = (u64::from(count * ENDS) * each) as f64;
-    let of = |number: u64| number as f64 / operations;
-    let switches = of(outcome.switches);
-    let counts = [
-        ("rate", operations / (outcome.simulated_ns as f64 / 1e9)),
-        ("switches", switches),
-        ("wakeups", of(outcome.wake_ups)),
-        ("receives", of(outcome.receives)),
-        ("segments", of(outcome.segments)),
-        ("preempted", of(outcome.pre_emptions) / switches),
-        ("migrations", of(outcome.migrations.iter().sum())),
-    ];
-    counts.map(|(name, value)| (name.to_owned(), value)).into()
+    (outcome, (u64::from(count * ENDS) * each) as f64)
 }
 
 /// Whether a simulated count is near enough to a real one.
@@ -304,14 +318,17 @@ fn counts_agree_with_a_real_kernels_but_for_those_that_are_named() {
             all.extend(modelled.then_some(line));
         }
     }
+    let (guests, unnamed_of_guests) = guest::section();
     let off: Vec<&Line> = all.iter().filter(|line| line.is_off()).collect();
     let unnamed: Vec<String> = off
         .iter()
         .filter(|line| !OFF.iter().any(|why| line.is_of(why)))
         .map(|l| l.text())
         .collect();
-    expect_file!["../../../docs/evidence/reality.md"].assert_eq(&page(about, &all, &tables));
-    assert!(unnamed.is_empty(), "off, and not named with a cause:\n{}", unnamed.concat());
+    expect_file!["../../../../docs/evidence/reality.md"]
+        .assert_eq(&(page(about, &all, &tables) + &guests));
+    let unnamed = unnamed.concat() + &unnamed_of_guests;
+    assert!(unnamed.is_empty(), "off, and not named with a cause:\n{unnamed}");
     for why in OFF {
         assert!(off.iter().any(|line| line.is_of(why)), "{why:?} agrees: take it out");
     }
