@@ -10,6 +10,7 @@
 #define OWED_MAX 32u
 #define FEWER_NEAR 2u
 #define FEWER_FAR 8u
+#define FEWER_SHARE 8u
 #define GUARD_NS 100000000ull
 #define GUARD_MAX_NS 10000000000ull
 #define WORD_NS 50000ull
@@ -28,7 +29,7 @@ struct crowd {
 /* Whether a woken task leaves its home for a core. */
 static inline bool is_less_crowded(struct crowd home, struct crowd core)
 {
-	u64 then = (u64)core.load + (core.is_far ? FEWER_FAR : FEWER_NEAR);
+	u64 then = (u64)core.load + (core.is_far ? FEWER_FAR + home.load / FEWER_SHARE : FEWER_NEAR);
 
 	return core.cpus && then * home.cpus <= (u64)home.load * core.cpus;
 }

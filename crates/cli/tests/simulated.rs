@@ -70,14 +70,14 @@ fn equal_seeds_give_equal_files_and_the_report_sets_predictions_out_as_the_artic
 /// What every host and every build gives; the long checks ask an optimised build for the same.
 /// Changes with the models and the fit, and with nothing else.
 const READINGS: &str = "\
-on@linux-2.4.19 152540.77431164525 a2bdf62a168d220e
-off@linux-2.5.32 187242.92927048632 f45026004d0d8b31
-off@linux-2.4.19 183789.05703327694 6f4b5076187c2776
-on@linux-2.5.32 202430.04698265134 921147141e11ee1c
-off@linux-2.5.32 187178.9572983478 6f8d4cc3889d3e6c
-on@linux-2.5.32 210996.71936033524 2bfa109b2a361b21
-on@linux-2.4.19 151847.4806190753 4b0795963f6f672b
-off@linux-2.4.19 184251.5645403423 f95828997502e5e8
+on@linux-2.4.19 133644.93862704604 5795680cad8fc003
+off@linux-2.5.32 142802.7100998321 d885a10ef085846e
+off@linux-2.4.19 138971.87892795276 5c49405f09b7a0a5
+on@linux-2.5.32 194944.11437564678 c69128de07d95833
+off@linux-2.5.32 140069.3979156842 b3d85234375e009f
+on@linux-2.5.32 198251.9909716119 dab6867dd2dde93f
+on@linux-2.4.19 135690.27159113085 afee4392982c5665
+off@linux-2.4.19 139011.7535661721 94b32923ca906473
 ";
 
 #[test]

@@ -15,8 +15,8 @@ const TOP: f64 = 84.0;
 const LINE: f64 = 22.0;
 const BARS: (f64, f64) = (222.0, 600.0);
 /// Ratios at the ends of the bars' axis, which is logarithmic, and what is marked on it.
-const AXIS: (f64, f64) = (0.97, 1.65);
-const TICKS: [(f64, &str); 4] = [(1.0, "0 %"), (1.2, "+20 %"), (1.4, "+40 %"), (1.6, "+60 %")];
+const AXIS: (f64, f64) = (0.4, 1.65);
+const TICKS: [(f64, &str); 4] = [(0.6, "−40 %"), (0.8, "−20 %"), (1.0, "0 %"), (1.4, "+40 %")];
 /// Both colour schemes: the picture stands on pages that are light or dark.
 const STYLE: &str = "\
 svg{color-scheme:light dark;font:14px system-ui,sans-serif}.paper{fill:#fbfaf7}text{fill:#1c2127}

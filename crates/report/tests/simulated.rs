@@ -148,10 +148,12 @@ fn figures_of_the_tables(prediction: &Prediction) -> Vec<String> {
     let mut said = Vec::new();
     for kernel in ["linux-2.4.19", "linux-2.5.32"] {
         let mut line = format!("| {} |", kernel.trim_start_matches("linux-"));
-        for (family, sign) in [("chat", ""), ("dbench", "+"), ("tbench", "+")] {
-            let sign = if kernel == "linux-2.5.32" { "+" } else { sign };
+        for family in ["chat", "dbench", "tbench"] {
             let rows = of(kernel, family);
-            let own = rows.iter().map(|row| format!("{sign}{}", whole(row.speed_up)));
+            let own = rows.iter().map(|row| {
+                let sign = if row.speed_up > 0.0 { "+" } else { "" };
+                format!("{sign}{}", whole(row.speed_up))
+            });
             let article = rows.iter().map(|row| whole(row.article_speed_up));
             let [own, article] =
                 [own.collect::<Vec<_>>(), article.collect()].map(|all| all.join(" "));

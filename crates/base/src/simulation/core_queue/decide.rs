@@ -8,6 +8,8 @@ pub const OWED_MAX: u32 = 32;
 /// How many tasks fewer a core must have for a woken task to leave its home for it: in the same last-level
 /// cache, and beyond.
 pub const FEWER: [u32; 2] = [2, 8];
+/// And this part of its home's beyond the cache: among hundreds eight fewer gain less than its data costs there. A choice.
+pub const FEWER_SHARE: u32 = 8;
 /// How long the head of a queue waits until it goes next, at nice 0.
 pub const GUARD_NS: u64 = 100_000_000;
 /// The same at most, whatever its weight: a third of what the kernel's watchdog allows.
@@ -38,7 +40,8 @@ pub struct Crowd {
 
 /// Whether a woken task leaves its home for a core.
 fn is_less_crowded(home: Crowd, core: Crowd) -> bool {
-    let then = u64::from(core.load) + u64::from(FEWER[usize::from(core.is_far)]);
+    let share = if core.is_far { home.load / FEWER_SHARE } else { 0 };
+    let then = u64::from(core.load) + u64::from(FEWER[usize::from(core.is_far)] + share);
     core.cpus > 0 && then * u64::from(home.cpus) <= u64::from(home.load) * u64::from(core.cpus)
 }
 
