@@ -12,6 +12,7 @@ pub(super) static FAMILY: Family = Family {
     profile: "chat",
     keeps: &[
         "80 tasks to a room in two processes: a sender and a receiver for each user on either side",
+        "each process makes its tasks by forks, before the clock starts",
         "all of them wait on one semaphore until every one is there, then start at once",
         "a message is a send and a receive of 100 bytes; the server's receiver of a user counts it on the user's semaphore, and the user's server sender then sends to the 19 others in their order",
         "sockets hold a bounded number of bytes: who writes faster than the other reads must wait",
@@ -22,7 +23,7 @@ pub(super) static FAMILY: Family = Family {
     drops: &[
         "delayed acknowledgements and windows; that both directions of a connection share one",
         "the socket's lock, which is held for part of a send only",
-        "making connections and tasks, which the benchmark does not time either",
+        "making connections, which the benchmark does not time either",
     ],
     uses_files: false,
     rows: &[Row { runs: [4, 32], ..Row::of("chat", Better::Higher, build) }],

@@ -10,6 +10,8 @@ const COUNTED: &str = include_str!("../../../../docs/evidence/reality-guest.md")
 const NAMES: [&str; 3] = ["switches", "wake-ups", "segments"];
 /// A count agrees where it is within this factor of what the runs of a guest had.
 const TOLERANCE: f64 = 1.25;
+/// Runs that differ by more than this factor decide nothing.
+const WIDE: f64 = 3.0;
 const SEEDS: u64 = 5;
 /// Steps to a guest's rate, for what a machine does depends on how fast it is.
 const ROUNDS: u32 = 3;
@@ -114,6 +116,12 @@ impl<'text> Row<'text> {
         Counts { each: counts.map(|count| count / operations), rate: operations / seconds }
     }
 
+    /// Whether runs of the guest differ so much that nearly any count would agree.
+    fn is_wide(&self, at: usize) -> bool {
+        let [_, least, most] = self.real[at].map(|count| count.max(NONE));
+        most > WIDE * least
+    }
+
     fn is_off(&self, at: usize, ours: f64) -> bool {
         let [_, least, most] = self.real[at].map(|count| count.max(NONE));
         !(least / TOLERANCE..=most * TOLERANCE).contains(&ours.max(NONE))
@@ -150,7 +158,7 @@ fn predicted(cell: &str, policy: Settings, (cores, slower, seed): (u32, f64, u64
 pub(super) fn section() -> (String, String) {
     let rows: Vec<Row<'_>> = COUNTED.lines().filter_map(Row::read).collect();
     let (mut tables, mut unnamed) = (String::new(), String::new());
-    let (mut held, mut off) = (0, Vec::new());
+    let (mut held, mut wide, mut off) = (0, 0, Vec::new());
     for row in rows.iter().filter(|row| row.cpus == 1) {
         let slower = row.slower();
         for cpus in [1, 2, 4] {
@@ -167,7 +175,10 @@ pub(super) fn section() -> (String, String) {
                 let [real, least, most] = it.real[at];
                 let ours = ours.each[at];
                 let mut mark = "";
-                if cpus == 1 {
+                if cpus == 1 && it.is_wide(at) {
+                    wide += 1;
+                    mark = "_";
+                } else if cpus == 1 {
                     held += 1;
                     if it.is_off(at, ours) {
                         mark = "**";
@@ -191,13 +202,14 @@ pub(super) fn section() -> (String, String) {
         let stands = off.iter().any(|(row, name)| row.is_of(name, why));
         assert!(stands, "{why:?} agrees: take it out");
     }
-    (page(held, off.len()) + &tables, unnamed)
+    (page(held, wide, off.len()) + &tables, unnamed)
 }
 
-fn page(held: usize, off: usize) -> String {
+fn page(held: usize, wide: usize, off: usize) -> String {
     let mut page = format!(
         "\n## Guests: the article's schedulers, core-queue and today's kernel, alive\n\n\
-         {} of {held} counts with one CPU agree; those in bold do not. Counts of several emulated CPUs are shown, for they\n\
+         {} of {held} counts with one CPU agree; those in bold do not. Of {wide} more, slanted, runs of the guest differ by\n\
+         more than {WIDE} times, which decides nothing. Counts of several emulated CPUs are shown, for they\n\
          take turns on one thread of the host, which bends them. COUNTED: [reality-guest.md](reality-guest.md). SIMULATED: as\n\
          above, without others; times are multiplied so that the rate on one CPU is the guest's, for each load and\n\
          scheduler alone; the median of seeds 1 to {SEEDS}. `kernel` is the kernel's own scheduler, and the simulated\n\
