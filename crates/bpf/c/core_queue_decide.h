@@ -44,11 +44,18 @@ static inline u32 least_crowded(struct crowd home, struct crowd first, struct cr
 	return (u64)second.load * first.cpus < (u64)first.load * second.cpus;
 }
 
-static inline u32 owed_of(u32 here, u32 there)
+static inline u32 is_wide(u32 looks)
 {
-	u32 half = there > here ? (there - here) / 2 : 0;
+	return looks % 2;
+}
 
-	return half < OWED_MAX ? half : OWED_MAX;
+static inline u32 owed_of(u32 here, u32 there, u32 core, u32 looks)
+{
+	u32 more = there > here ? there - here : 0, rounds = is_wide(looks) ? 32 : 4;
+
+	if (more == 1)
+		return (looks / 2 + core / 2 + core % 2 * rounds / 2) % rounds == 0;
+	return more / 2 < OWED_MAX ? more / 2 : OWED_MAX;
 }
 
 static inline s64 within(s64 value, s64 least, s64 most)

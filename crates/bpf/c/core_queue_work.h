@@ -5,9 +5,6 @@
 
 #include "core_queue_wake.h"
 
-/* Every so many looks of a core go beyond its last-level cache. */
-#define WIDE_LOOK 2
-
 /* The first task in a queue that a CPU may run. */
 static void first_in(u64 queue, u32 cpu, struct candidate *first)
 {
@@ -120,14 +117,13 @@ static u32 take_owed(u32 here, bool has_own)
 static void look(u32 here, u64 now)
 {
 	struct core *core = core_of(here);
-	bool wide = core->looks % WIDE_LOOK == WIDE_LOOK - 1;
+	bool wide = is_wide(core->looks);
 	u32 most = 0, busiest = here, own;
 
 	core->queued = waiting(here);
 	if (!options.passive || since(now, core->looked_ns) < options.balance_ns)
 		return;
 	core->looked_ns = now;
-	core->looks++;
 	FOR_EACH(other, options.cores) {
 		if ((u32)other != here && (wide || is_near(other, here)) && may_wait(other) && load(other) > most) {
 			most = load(other);
@@ -136,8 +132,9 @@ static void look(u32 here, u64 now)
 	}
 	core->owed_from = busiest;
 	own = load(here);
-	core->owed = owed_of(own, most);
-	decided('o', own, most, 0, 0, core->owed);
+	core->owed = owed_of(own, most, here, core->looks);
+	decided('o', own, most, here, core->looks, core->owed);
+	core->looks++;
 }
 
 /* One more idle CPU is told if more tasks wait on a core of which one was just taken. */

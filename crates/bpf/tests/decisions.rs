@@ -30,7 +30,7 @@ int main(void)
 		struct crowd home = { n[0], n[1], n[2] }, first = { n[3], n[4], n[5] }, second = { n[6], n[7], n[8] };
 
 		printf("%lld\n", kind == 'w'   ? (s64)least_crowded(home, first, second)
-				 : kind == 'o' ? (s64)owed_of(n[0], n[1])
+				 : kind == 'o' ? (s64)owed_of(n[0], n[1], n[2], n[3])
 				 : kind == 'l' ? lag_of(n[0], n[1], n[2])
 				 : kind == 'k' ? (s64)word_of(n[0], n[1], n[2])
 				 : kind == 'f' ? (s64)may_follow(n[0], n[1], n[2])
@@ -86,16 +86,15 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
             'w'
         }
         1 => {
-            (n[0], n[1]) = (i64::from(small(stream)), i64::from(small(stream)));
+            [0, 2, 3].into_iter().for_each(|at| n[at] = i64::from(small(stream)));
+            n[1] = if index % 20 == 1 { n[0] + 1 } else { small(stream).into() };
             'o'
         }
         2 => {
             let apart = time(stream);
             n[0] = stream.next_u64() as i64;
-            n[1] = match index.is_multiple_of(2) {
-                true => n[0].wrapping_sub(apart),
-                false => n[0].wrapping_add(apart),
-            };
+            let way = if index.is_multiple_of(2) { -apart } else { apart };
+            n[1] = n[0].wrapping_add(way);
             n[2] = time(stream);
             'l'
         }

@@ -10,6 +10,8 @@ pub(super) enum Suite {
     Tests(&'static str, &'static str),
     /// The same with the programs for the kernel, which not every machine takes.
     Live(&'static str, &'static str),
+    /// In this boot of `cargo xtask vm sched`; a test is the beginning of a check's name.
+    Guest(&'static str),
 }
 
 /// A fault, and the test that must notice it.
@@ -48,6 +50,7 @@ const REPLAY: Suite = Suite::Tests("coretwin-lab", "replay");
 const RULERS: Suite = Suite::Tests("coretwin-lab", "rulers");
 const SWITCHING: Suite = Suite::Tests("coretwin-lab", "switching");
 const DECISIONS: Suite = Suite::Tests("coretwin-bpf", "decisions");
+const FLOORS: Suite = Suite::Guest("floors");
 const OVERLAP: Suite = Suite::Live("coretwin-bpf", "overlap");
 const LOAD_REPORT: Suite = Suite::Tests("coretwin-report", "load");
 const TOP: Suite = Suite::Unit("coretwin-top");
@@ -553,6 +556,30 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "view.running_on_core(cpu) + self.queues.waiting(core)",
         put: "view.running_on_core(cpu) + 0 * self.queues.waiting(core)",
         suite: KERNEL, test: "core_queue::passive_a_core_takes_half_of_what_another_has_more",
+    },
+    Fault {
+        name: "live-no-kick", file: "crates/bpf/c/core_queue_wake.h",
+        find: "kick(taker, KICK_IDLE);",
+        put: "(void)taker;",
+        suite: FLOORS, test: "kick: who is displaced",
+    },
+    Fault {
+        name: "live-no-pull", file: "crates/bpf/c/core_queue_work.h",
+        find: "if (options.pickup && take_first(core))",
+        put: "if (core != NONE)\n\t\treturn false;\n\tif (options.pickup && take_first(core))",
+        suite: FLOORS, test: "pull: tasks leave a crowded core",
+    },
+    Fault {
+        name: "live-foreign-clock", file: "crates/bpf/c/core_queue_state.h",
+        find: "task->virtual_ns = clock_of(cpu, bound) - behind;",
+        put: "task->virtual_ns -= 0 * behind;",
+        suite: FLOORS, test: "clock: who changes cores",
+    },
+    Fault {
+        name: "live-lost-load", file: "crates/bpf/c/core_queue_state.h",
+        find: "core_of(core)->running + waiting(core)",
+        put: "core_of(core)->running + 0 * waiting(core)",
+        suite: FLOORS, test: "load: who waits counts",
     },
     Fault {
         name: "sim-weight-one-step-off", file: "crates/sim/src/policies/weight.rs",

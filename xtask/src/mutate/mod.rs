@@ -13,6 +13,8 @@ use std::process::{Command, Output, Stdio};
 
 /// What a test may take, in seconds: one that does not end has noticed the fault, too.
 const LIMIT_S: &str = "240";
+/// The kernel of guests, as `vm --kernel` takes it.
+const GUEST: &str = "7.3";
 /// How `timeout` tells that it was needed.
 const TIMED_OUT: [i32; 2] = [124, 137];
 
@@ -147,6 +149,9 @@ impl Tree<'_> {
 
     /// Builds and runs tests, on what the copy holds now.
     fn test(&self, suite: Suite, tests: &[&str]) -> Result<Answer> {
+        if let Suite::Guest(boot) = suite {
+            return self.boot(boot, tests);
+        }
         let (package, arguments) = (["--package", suite.package()], suite.arguments());
         if suite.needs_examples() {
             let built = self.cargo(&["cargo", "build", "--quiet", "--examples"], &package, &[])?;
@@ -174,6 +179,21 @@ impl Tree<'_> {
         })
     }
 
+    /// Boots a guest with what the copy holds now, and looks for the checks that begin with these words.
+    fn boot(&self, boot: &str, checks: &[&str]) -> Result<Answer> {
+        let words = ["cargo", "xtask", "vm", "sched", "--boot", boot, "--kernel", GUEST];
+        let said = text(&self.cargo(&words, &[], &[])?);
+        if said.contains("(skipped: ") {
+            return Ok(Answer::Skipped);
+        }
+        let told = |check: &&str| said.lines().find(|line| line.contains(&format!(": {check}")));
+        let lines: Vec<&str> = checks.iter().filter_map(told).collect();
+        ensure!(lines.len() == checks.len(), "not all are there of {}:\n{said}", checks.join(", "));
+        lines.iter().for_each(|line| print(&format!("{line}\n")));
+        let passed = lines.iter().all(|line| line.starts_with("ok "));
+        Ok(if passed { Answer::Passed } else { Answer::Failed })
+    }
+
     fn cargo(&self, words: &[&str], package: &[&str], more: &[&str]) -> Result<Output> {
         Command::new(words[0])
             .args(&words[1..])
@@ -198,8 +218,10 @@ fn text(output: &Output) -> String {
 
 impl Suite {
     fn package(self) -> &'static str {
-        let (Self::Unit(package) | Self::Tests(package, _) | Self::Live(package, _)) = self;
-        package
+        match self {
+            Self::Unit(package) | Self::Tests(package, _) | Self::Live(package, _) => package,
+            Self::Guest(_) => "xtask",
+        }
     }
 
     fn arguments(self) -> Vec<&'static str> {
@@ -209,6 +231,7 @@ impl Suite {
             Self::Unit(_) => vec!["--lib"],
             Self::Tests(_, name) => vec!["--test", name],
             Self::Live(_, name) => vec!["--features", "bpf", "--test", name],
+            Self::Guest(_) => Vec::new(),
         }
     }
 
@@ -231,6 +254,10 @@ mod tests {
             assert_ne!(fault.find, fault.put, "{}", fault.name);
             let text = fs::read_to_string(root.join(fault.file)).expect(fault.file);
             fault.planted(&text).unwrap_or_else(|error| panic!("{error}"));
+            if let Suite::Guest(_) = fault.suite {
+                assert!(holds(&root.join("xtask/src/vm"), fault.test), "{}", fault.name);
+                continue;
+            }
             let function = format!("fn {}(", fault.test.rsplit("::").next().unwrap_or_default());
             // A fault may show in the tests of a crate that imports its own.
             let name = fault.suite.package().trim_start_matches("coretwin-");

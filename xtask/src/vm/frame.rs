@@ -17,6 +17,8 @@ const PAYLOAD_BYTES_MAX: usize = 256 << 20;
 /// What a frame carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
+    /// The guest has begun.
+    Start,
     /// A check's result, a JSON object.
     Result,
     /// A folder, as a cpio archive that the next boot can take in as it is.
@@ -26,7 +28,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    const ALL: [(Self, u8); 3] = [(Self::Result, b'R'), (Self::Folder, b'F'), (Self::End, b'E')];
+    const ALL: [(Self, u8); 4] =
+        [(Self::Start, b'S'), (Self::Result, b'R'), (Self::Folder, b'F'), (Self::End, b'E')];
 
     fn byte(self) -> u8 {
         Self::ALL.iter().find(|(kind, _)| *kind == self).map_or(0, |(_, byte)| *byte)

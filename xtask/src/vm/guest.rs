@@ -47,7 +47,9 @@ pub(crate) struct Guest {
 impl Guest {
     /// One that tells its results at the machine's second serial port.
     pub(super) fn new(boot: &str, topology: Topology, seed: u64) -> Result<Self> {
-        Ok(Self { boot: boot.to_owned(), topology, seed, port: open_port()? })
+        let mut port = open_port()?;
+        frame::write(&mut port, Kind::Start, &[])?;
+        Ok(Self { boot: boot.to_owned(), topology, seed, port })
     }
 
     /// Runs the guest half of a suite and says that this is all; whether it went to its end.

@@ -93,7 +93,11 @@ fn run_job(job: &Job, seed: u64, archive: &[u8], folder: &Path, kept: &Kept) -> 
                 brought.push(frame.payload);
                 Ok(())
             }
-            _ => {
+            Kind::Start => {
+                crate::print(&format!("    {title}: silent, so started again\n"));
+                Ok(())
+            }
+            Kind::Result | Kind::End => {
                 told = detail(&frame).unwrap_or_else(|| std::mem::take(&mut told));
                 tally.add(tell(&title, &frame)?);
                 Ok(())

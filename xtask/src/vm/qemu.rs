@@ -24,6 +24,8 @@ const QUIET: &str = "no_timer_check cryptomgr.notests damon_stat.enabled=N";
 const QEMU: &str = "qemu-system-x86_64";
 /// Ends a child with its parent, so that nothing is left by a Ctrl-C or a kill; of util-linux.
 const SETPRIV: &str = "setpriv";
+/// A guest on a busy host begins within half of this.
+const SILENT: Duration = Duration::from_secs(240);
 /// Lines of the console that are shown when a boot fails.
 const TAIL_LINES: usize = 40;
 
@@ -96,10 +98,25 @@ pub(crate) fn qemu() -> Result<PathBuf> {
 }
 
 impl Machine<'_> {
-    /// Boots, hands over every frame as it comes, and waits for the end.
+    /// Boots, hands over every frame as it comes, and waits for the end. A guest that has not begun in [`SILENT`] is
+    /// started again, once, of which `take` hears as of a start: now and then the emulator stands still before the
+    /// kernel's first word.
     pub(crate) fn boot(&self, mut take: impl FnMut(Frame) -> Result<()>) -> Result<()> {
+        if !self.boot_once(SILENT.min(self.timeout), &mut take)? {
+            take(Frame { kind: Kind::Start, payload: Vec::new() })?;
+            self.boot_once(self.timeout, &mut take)?;
+        }
+        Ok(())
+    }
+
+    /// The same without another try; whether it began before `silent_until`.
+    fn boot_once(
+        &self,
+        silent_until: Duration,
+        take: &mut dyn FnMut(Frame) -> Result<()>,
+    ) -> Result<bool> {
         let mut child = self.start()?;
-        let outcome = self.follow(&mut child, &mut take);
+        let outcome = self.follow(&mut child, silent_until, take);
         // Already gone if all went well.
         let killed = child.kill();
         let status = child.wait().context("waiting for QEMU")?;
@@ -150,16 +167,23 @@ impl Machine<'_> {
     }
 
     /// Reads frames until the guest has ended and QEMU with it.
-    fn follow(&self, child: &mut Child, take: &mut dyn FnMut(Frame) -> Result<()>) -> Result<()> {
+    fn follow(
+        &self,
+        child: &mut Child,
+        silent_until: Duration,
+        take: &mut dyn FnMut(Frame) -> Result<()>,
+    ) -> Result<bool> {
         let started = Instant::now();
         let mut output = child.stdout.take().context("QEMU has no output")?;
         let mut parser = Parser::default();
-        let mut ended = false;
+        let (mut ended, mut heard) = (false, false);
         let mut bytes = vec![0; 1 << 16];
         loop {
-            let left = self.timeout.saturating_sub(started.elapsed());
+            let until = if heard { self.timeout } else { silent_until };
+            let left = until.saturating_sub(started.elapsed());
             let wait = Timespec::try_from(left).context("a time-out too long")?;
             match poll(&mut [PollFd::new(&output, PollFlags::IN)], Some(&wait)) {
+                Ok(0) if until < self.timeout => return Ok(false),
                 Ok(0) => bail!("the guest did not end within {} s", self.timeout.as_secs()),
                 Err(rustix::io::Errno::INTR) => continue,
                 ready => ready.context("waiting for the guest")?,
@@ -168,11 +192,12 @@ impl Machine<'_> {
             if count == 0 {
                 break;
             }
+            heard = true;
             for frame in parser.push(&bytes[..count])? {
-                if frame.kind == Kind::End {
-                    ended = true;
-                } else {
-                    take(frame)?;
+                match frame.kind {
+                    Kind::Start => {}
+                    Kind::End => ended = true,
+                    Kind::Result | Kind::Folder => take(frame)?,
                 }
             }
         }
@@ -182,7 +207,7 @@ impl Machine<'_> {
         if !ended {
             bail!("the guest stopped before its end");
         }
-        Ok(())
+        Ok(true)
     }
 }
 

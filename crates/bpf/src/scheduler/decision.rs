@@ -24,7 +24,7 @@ impl Decision {
                 let chosen = decide::least_crowded(crowd(0), [crowd(3), crowd(6)]);
                 chosen.map_or(2, |index| index as i64)
             }
-            'o' => i64::from(decide::owed(n[0] as u32, n[1] as u32)),
+            'o' => i64::from(decide::owed(n[0] as u32, n[1] as u32, n[2] as u32, n[3] as u32)),
             'l' => decide::lag(n[0], n[1], n[2]),
             'p' => decide::woken(n[0], n[1], n[2], n[3], n[4] as u32),
             'a' => decide::ahead(n[0], n[1], n[2], n[3]),

@@ -58,9 +58,22 @@ pub fn least_crowded(home: Crowd, cores: [Crowd; 2]) -> Option<usize> {
     }
 }
 
-/// How many waiting tasks a core takes from one that has more: half of the difference.
-pub fn owed(here: u32, there: u32) -> u32 {
-    (there.saturating_sub(here) / 2).min(OWED_MAX)
+/// Whether a core's look goes beyond its last-level cache: every second. With every fourth, 99 of 100 wake-ups of two
+/// workers a CPU on two cores that share no cache took 6 % longer than under `fair`; the rooms of a chat lost nothing by two.
+pub fn is_wide(looks: u32) -> bool {
+    looks % 2 == 1
+}
+
+/// How many waiting tasks a core takes at a look from one that has more: half of the difference. Of a difference of one
+/// it takes a task only now and then, cores in turns: otherwise of three that compute on two cores one had a core to
+/// itself. Beyond the cache that is rarer.
+pub fn owed(here: u32, there: u32, core: u32, looks: u32) -> u32 {
+    let more = there.saturating_sub(here);
+    let rounds = if is_wide(looks) { 32 } else { 4 };
+    // Two cores are half of the rounds apart.
+    let round = (looks / 2 + core / 2).wrapping_add(core % 2 * rounds / 2);
+    let is_turn = round.is_multiple_of(rounds);
+    if more == 1 { u32::from(is_turn) } else { (more / 2).min(OWED_MAX) }
 }
 
 /// How far a task is behind the clock of the queue that it leaves: by `most` at most, either way, which is a

@@ -45,10 +45,6 @@ pub(super) const PARAMETERS: &[Parameter] = &{
     all
 };
 
-/// Every so many looks of a core go beyond its last-level cache. With four, 99 of 100 wake-ups of two workers a CPU on two
-/// cores that share no cache took 6 % longer than under `fair`; the rooms of a chat lost nothing by two.
-const WIDE_LOOK: u32 = 2;
-
 #[derive(Debug)]
 pub(super) struct CoreQueue {
     rules: Rules,
@@ -293,18 +289,21 @@ impl CoreQueue {
     }
 
     /// A task in the queues of another core that a CPU may run. What an idle CPU has been told of is that
-    /// CPU's, as the live scheduler puts it past the queues.
+    /// CPU's, as the live scheduler puts it past the queues. One that is about to pick was not told.
     fn first_of(&self, view: &View, core: usize, cpu: CpuId) -> Option<TaskId> {
         let first = self.queues_of(view, core).find_map(|queue| self.first(view, queue, cpu));
-        let is_told = |task: &TaskId| view.runs_nothing(self.tasks[task.index()].home);
-        first.map(|place| place.3).filter(|task| !is_told(task))
+        let is_told =
+            |cpu: CpuId| view.runs_nothing(cpu) && self.displaced[cpu.0 as usize].is_none();
+        first.map(|place| place.3).filter(|task| !is_told(self.tasks[task.index()].home))
     }
 
     /// The next of the tasks that a CPU's core owes itself, if it is their turn.
     fn take_owed(&mut self, view: &View, cpu: CpuId, own: Option<Place>) -> Option<TaskId> {
         let here = view.layout.core(cpu).0 as usize;
+        let displaced = self.displaced[cpu.0 as usize];
         let core = &mut self.cores[here];
-        let goes_next = |head: Place| head.0 < NORMAL || Queues::is_overdue(view, head);
+        let waits = |head: Place| Some(head.3) != displaced && Queues::is_overdue(view, head);
+        let goes_next = |head: Place| head.0 < NORMAL || waits(head);
         if core.owed == 0 || own.is_some_and(goes_next) {
             return None;
         }
@@ -313,7 +312,9 @@ impl CoreQueue {
             return None;
         }
         let from = core.owed_from;
-        let more = self.load(view, view.layout.cores()[from][0]) > self.load(view, cpu);
+        // The one displaced waits, and still counts as running.
+        let load = self.load(view, cpu) - usize::from(displaced.is_some());
+        let more = self.load(view, view.layout.cores()[from][0]) > load;
         let task = if more { self.first_of(view, from, cpu) } else { None };
         let core = &mut self.cores[here];
         core.owed = if task.is_some() { core.owed - 1 } else { 0 };
@@ -326,19 +327,19 @@ impl CoreQueue {
         if !self.rules.passive || view.now_ns < self.cores[here].looked_ns + self.rules.balance_ns {
             return;
         }
-        let is_wide = self.cores[here].looks % WIDE_LOOK == WIDE_LOOK - 1;
+        let looks = self.cores[here].looks;
         let mut busiest = (0, here);
         for core in self.queues.crowded().filter(|core| *core != here) {
             let first = view.layout.cores()[core][0];
-            if is_wide || view.layout.same_cache(cpu).contains(first) {
+            if decide::is_wide(looks) || view.layout.same_cache(cpu).contains(first) {
                 answer.steps(1);
                 busiest = busiest.max((self.load(view, first), core));
             }
         }
-        let owed = decide::owed(self.load(view, cpu) as u32, busiest.0 as u32);
+        let [own, most] = [self.load(view, cpu), busiest.0].map(|load| load as u32);
         let core = &mut self.cores[here];
-        (core.looked_ns, core.looks) = (view.now_ns, core.looks.wrapping_add(1));
-        (core.owed, core.owed_from) = (owed, busiest.1);
+        (core.looked_ns, core.looks) = (view.now_ns, looks.wrapping_add(1));
+        (core.owed, core.owed_from) = (decide::owed(own, most, here as u32, looks), busiest.1);
     }
 
     /// A core without work asks the core that runs most for one of its tasks, if that runs several.
@@ -449,13 +450,13 @@ impl Policy for CoreQueue {
     }
 
     fn pick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
-        let displaced = self.displaced[cpu.0 as usize].take();
         let follower = self.follower(view, cpu);
         let own = match follower.or_else(|| self.own_first(view, cpu)) {
             Some(head) if follower.is_none() => Some(self.partner(view, cpu, head)),
             own => own,
         };
         let owed = if follower.is_some() { None } else { self.take_owed(view, cpu, own) };
+        let displaced = self.displaced[cpu.0 as usize].take();
         let taken = owed.or_else(|| match own {
             None if self.rules.passive => self.take_any(view, cpu, answer),
             _ => None,

@@ -13,7 +13,7 @@
 //! * A new task and one at exec go to an idle core, an idle CPU, or the shortest queue.
 //! * A CPU that goes idle takes a waiting task from the longest queue, of its core, its cache, its
 //!   machine; the first try leaves alone a task that ran within the last half millisecond.
-//!   A CPU with waiting tasks wakes an idle one at its tick to do the same.
+//!   A CPU with waiting tasks wakes an idle one at its tick to do the same. A busy one looks at times, too.
 //! * A core that runs several tasks gives one to an idle core (`group_smt_balance`), by the stopper.
 //!
 //! Left out: groups and bandwidth, load averages (queues are compared by length), next buddies, the limit of
@@ -69,6 +69,8 @@ pub(super) struct Fair {
     crowded: CpuMask,
     /// By CPU: whether its last look for work found only tasks with a warm cache.
     failed: Vec<bool>,
+    /// By CPU: whether its last look found a queue longer by one, and left it.
+    unmoved: Vec<bool>,
     /// By core: when a running task was last taken from it.
     relieved_ns: Vec<Option<u64>>,
 }
@@ -102,6 +104,7 @@ impl Fair {
             arrivals: 0,
             crowded: CpuMask::empty(layout.cpus()),
             failed: vec![false; layout.cpus()],
+            unmoved: vec![false; layout.cpus()],
             relieved_ns: vec![None; layout.cores().len()],
         }
     }
@@ -267,6 +270,20 @@ impl Fair {
         }
     }
 
+    /// A busy CPU takes a task of a queue with two more, and of one with one more from the second look in a row on
+    /// (nr_balance_failed): so of three that compute on two CPUs each gets two thirds.
+    fn look(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
+        let length = self.length(view, cpu);
+        let again = std::mem::take(&mut self.unmoved[cpu.0 as usize]);
+        match self.fetch(view, cpu, length + if again { 1 } else { 2 }, answer) {
+            Some(task) => self.move_to(view, task, cpu),
+            None => {
+                let more = self.crowded.iter().any(|from| self.length(view, from) > length);
+                self.unmoved[cpu.0 as usize] = more;
+            }
+        }
+    }
+
     fn relieve(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         let core = view.layout.core(cpu).0 as usize;
         let lately = |then_ns: u64| view.now_ns < then_ns + self.balance_ns;
@@ -405,10 +422,7 @@ impl Policy for Fair {
         }
         self.relieve(view, cpu, answer);
         if view.now_ns % self.balance_ns < view.tick_ns {
-            let least = self.length(view, cpu) + 2;
-            if let Some(task) = self.fetch(view, cpu, least, answer) {
-                self.move_to(view, task, cpu);
-            }
+            self.look(view, cpu, answer);
         }
     }
 
