@@ -559,8 +559,8 @@ pub(super) const FAULTS: &[Fault] = &[
     },
     Fault {
         name: "live-no-kick", file: "crates/bpf/c/core_queue_wake.h",
-        find: "kick(taker, KICK_IDLE);",
-        put: "(void)taker;",
+        find: "bool idle = scx_bpf_test_and_clear_cpu_idle(cpu);\n\tu32 other;\n",
+        put: "bool idle = !displaced && scx_bpf_test_and_clear_cpu_idle(cpu);\n\tu32 other;\n\n\tif (displaced)\n\t\treturn;\n",
         suite: FLOORS, test: "kick: who is displaced",
     },
     Fault {
@@ -568,12 +568,6 @@ pub(super) const FAULTS: &[Fault] = &[
         find: "if (options.pickup && take_first(core))",
         put: "if (core != NONE)\n\t\treturn false;\n\tif (options.pickup && take_first(core))",
         suite: FLOORS, test: "pull: tasks leave a crowded core",
-    },
-    Fault {
-        name: "live-foreign-clock", file: "crates/bpf/c/core_queue_state.h",
-        find: "task->virtual_ns = clock_of(cpu, bound) - behind;",
-        put: "task->virtual_ns -= 0 * behind;",
-        suite: FLOORS, test: "clock: who changes cores",
     },
     Fault {
         name: "live-lost-load", file: "crates/bpf/c/core_queue_state.h",

@@ -13,6 +13,9 @@ use std::time::Duration;
 /// How far from its share of CPU time a task may be.
 const SHARE_BESIDE: f64 = 0.05;
 
+/// Of the time, of a task that is displaced again and again while CPUs are idle.
+const RAN_LEAST: f64 = 0.95;
+
 /// Of these: turns are long where CPUs take turns themselves.
 const SHARED: Duration = Duration::from_secs(48);
 
@@ -22,7 +25,7 @@ about = "What holds under any load."
 topology = "2x2"
 profile = "gzip"
 slowdown = 1.0
-until_ms = 3000
+until_ms = 9000
 warmup_ms = 500
 "#;
 const HOG: &str = "[{ forever = true, steps = [{ compute_us = 1000 }] }]";
@@ -59,15 +62,15 @@ fn seconds(record: &Value, program: &str) -> Result<f64> {
     record["cpu_s"][program].as_f64().with_context(|| format!("no {program} in {record}"))
 }
 
-/// A real-time task takes each CPU in turn for a quarter of the time, a tenth of a second each; three others are idle.
-/// Who is told of the displaced task takes it in a few milliseconds, though now and then a CPU of a guest has its turn
-/// late: so in the mean.
+/// A real-time task takes each CPU in turn for a tenth of a second, while the other three are idle, and have been: none
+/// comes by that would find the displaced one.
+/// Who is told of the displaced task takes it in a few milliseconds; now and then a CPU of a guest has its turn late.
 fn kick() -> Result<String> {
     let mut programs = vec![("normal", HOG.to_owned())];
     let mut tasks = vec!["program = \"normal\"".to_owned()];
     for (cpu, name) in ["turn0", "turn1", "turn2", "turn3"].into_iter().enumerate() {
-        let turn = "{ forever = true, steps = [{ compute_us = 100000 }, { sleep_us = 300000 }] }";
-        programs.push((name, format!("[{{ sleep_us = {} }}, {turn}]", 1 + 100_000 * cpu)));
+        let turn = "{ forever = true, steps = [{ compute_us = 100000 }, { sleep_us = 500000 }] }";
+        programs.push((name, format!("[{{ sleep_us = {} }}, {turn}]", 1 + 150_000 * cpu)));
         tasks.push(format!(
             "program = \"{name}\"\nclass = \"fifo\"\npriority = 50\ncpus = \"{cpu}\"\nmade_on = {cpu}\nserver = true"
         ));
@@ -83,7 +86,7 @@ fn kick() -> Result<String> {
         counter(&record, "told_other_core")?,
         counter(&record, "stolen")?,
     );
-    ensure!(mean_ms < 20, "{told}");
+    ensure!(ran_s > RAN_LEAST * elapsed_s, "{told}");
     Ok(told)
 }
 
@@ -106,10 +109,11 @@ fn pull() -> Result<String> {
 
 /// On the second core time by weight passes faster: tasks that wake go to and fro.
 fn clock() -> Result<String> {
+    let pauses = "[{ forever = true, steps = [{ compute_us = 200000 }, { sleep_us = 200000 }] }]";
     let wakes =
         "[{ forever = true, steps = [{ compute_us = [1000, 6000] }, { sleep_us = [500, 4000] }] }]";
     let programs =
-        [("left", HOG.to_owned()), ("right", HOG.to_owned()), ("free", wakes.to_owned())];
+        [("left", pauses.to_owned()), ("right", HOG.to_owned()), ("free", wakes.to_owned())];
     let tasks = [
         "program = \"left\"\ncount = 2\ncpus = \"0-1\"\nmade_on = 0".to_owned(),
         "program = \"right\"\ncount = 2\ncpus = \"2-3\"\nmade_on = 2\nnice = 19".to_owned(),
@@ -117,8 +121,10 @@ fn clock() -> Result<String> {
     ];
     let record = run_scene("clock", &programs, &tasks, &[])?;
     let longest_ms = counter(&record, "waited_longest_ns")? / 1_000_000;
+    let waits = counter(&record, "waits")?.max(1);
+    let mean_ms = counter(&record, "waited_ns")? / waits / 1_000_000;
     let told = format!(
-        "{longest_ms} ms the longest wait, {} moves, left {:.2} s, right {:.2} s, free {:.2} s",
+        "{longest_ms} ms the longest wait, {mean_ms} the mean of {waits}, {} moves, left {:.2} s, right {:.2} s, free {:.2} s",
         counter(&record, "ran_other_core")?,
         seconds(&record, "left")?,
         seconds(&record, "right")?,
