@@ -99,8 +99,8 @@ pub(crate) fn qemu() -> Result<PathBuf> {
 
 impl Machine<'_> {
     /// Boots, hands over every frame as it comes, and waits for the end. A guest that has not begun in [`SILENT`] is
-    /// started again, once, of which `take` hears as of a start: now and then the emulator stands still before the
-    /// kernel's first word.
+    /// started again, once, of which `take` hears as of a start: an emulator (QEMU 10) was once silent until its time was
+    /// up, its console empty.
     pub(crate) fn boot(&self, mut take: impl FnMut(Frame) -> Result<()>) -> Result<()> {
         if !self.boot_once(SILENT.min(self.timeout), &mut take)? {
             take(Frame { kind: Kind::Start, payload: Vec::new() })?;

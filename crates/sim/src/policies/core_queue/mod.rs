@@ -292,9 +292,8 @@ impl CoreQueue {
     /// CPU's, as the live scheduler puts it past the queues. One that is about to pick was not told.
     fn first_of(&self, view: &View, core: usize, cpu: CpuId) -> Option<TaskId> {
         let first = self.queues_of(view, core).find_map(|queue| self.first(view, queue, cpu));
-        let is_told =
-            |cpu: CpuId| view.runs_nothing(cpu) && self.displaced[cpu.0 as usize].is_none();
-        first.map(|place| place.3).filter(|task| !is_told(self.tasks[task.index()].home))
+        let told = |cpu: CpuId| view.runs_nothing(cpu) && self.displaced[cpu.0 as usize].is_none();
+        first.map(|place| place.3).filter(|task| !told(self.tasks[task.index()].home))
     }
 
     /// The next of the tasks that a CPU's core owes itself, if it is their turn.

@@ -69,7 +69,7 @@ pub(super) struct Fair {
     crowded: CpuMask,
     /// By CPU: whether its last look for work found only tasks with a warm cache.
     failed: Vec<bool>,
-    /// By CPU: whether its last look found a queue longer by one, and left it.
+    /// By CPU: whether its last look found a longer queue, and took nothing.
     unmoved: Vec<bool>,
     /// By core: when a running task was last taken from it.
     relieved_ns: Vec<Option<u64>>,

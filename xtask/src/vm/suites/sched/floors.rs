@@ -63,8 +63,8 @@ fn seconds(record: &Value, program: &str) -> Result<f64> {
 }
 
 /// A real-time task takes each CPU in turn for a tenth of a second, while the other three are idle, and have been: none
-/// comes by that would find the displaced one.
-/// Who is told of the displaced task takes it in a few milliseconds; now and then a CPU of a guest has its turn late.
+/// comes by that would find the displaced one. Who is told of the displaced task takes it in a few
+/// milliseconds; now and then a CPU of a guest has its turn late.
 fn kick() -> Result<String> {
     let mut programs = vec![("normal", HOG.to_owned())];
     let mut tasks = vec!["program = \"normal\"".to_owned()];
