@@ -140,13 +140,10 @@ const CHECKS: &[&Stage] = &[
     &Stage {
         name: "strangers",
         argv: &[
-            "cargo",
-            "test",
-            "--package",
-            "coretwin-workloads",
-            "a_stranger_fails_no_row",
-            "--",
-            "--nocapture",
+            "sh",
+            "-c",
+            "cargo build --package coretwin-workloads --examples && cargo test --package \
+             coretwin-workloads --test strangers a_stranger_fails_no_row -- --nocapture",
         ],
         environment: &[("CORETWIN_STRANGERS", "204")],
     },

@@ -70,14 +70,14 @@ fn equal_seeds_give_equal_files_and_the_report_sets_predictions_out_as_the_artic
 /// What every host and every build gives; the long checks ask an optimised build for the same.
 /// Changes with the models and the fit, and with nothing else.
 const READINGS: &str = "\
-on@linux-2.4.19 133644.93862704604 5795680cad8fc003
-off@linux-2.5.32 142802.7100998321 d885a10ef085846e
-off@linux-2.4.19 138971.87892795276 5c49405f09b7a0a5
-on@linux-2.5.32 194944.11437564678 c69128de07d95833
-off@linux-2.5.32 140069.3979156842 b3d85234375e009f
-on@linux-2.5.32 198251.9909716119 dab6867dd2dde93f
-on@linux-2.4.19 135690.27159113085 afee4392982c5665
-off@linux-2.4.19 139011.7535661721 94b32923ca906473
+on@linux-2.4.19 134030.7943604837 49ff7b4fb996ac33
+off@linux-2.5.32 163108.70703345837 4da21b9ddf59706f
+off@linux-2.4.19 145586.36273816414 85094b607f8d5959
+on@linux-2.5.32 208040.59543312248 4146c13ff14305fe
+off@linux-2.5.32 158416.93030917706 9c07507e7c1be2a2
+on@linux-2.5.32 205696.4504548207 3561a6d770ed82d9
+on@linux-2.4.19 137987.34957432759 bbf962d7cf1da2bf
+off@linux-2.4.19 145387.60712261134 de29de68d4b65083
 ";
 
 #[test]

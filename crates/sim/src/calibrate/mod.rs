@@ -57,7 +57,6 @@ pub const FREE: &[Free] = &[
     work(4, "chat_messages_held", "messages that a connection holds"),
     work(5, "dbench_call", "a call of a file server's client"),
     cost(5, "write_back", "CPU time of writing a page back"),
-    cost(5, "disk_block", "the disk's time for a page"),
 ];
 
 /// The cells that decide each group: names of workloads.
@@ -124,10 +123,7 @@ pub fn calibrate(
 /// A fit from what the preset says, with a first guess of every service time.
 fn start(machine: &MachinePreset, targets: &[Target], fitted_to: &str) -> Result<Fit> {
     let mut costs = machine.costs;
-    let mut disk = machine.disk.ok_or_else(|| {
-        Error::Unknown(format!("{} has no disk, and dbench needs one", machine.name))
-    })?;
-    let costs = COSTS.iter().map(|(name, cost)| ((*name).to_owned(), *cost(&mut costs, &mut disk)));
+    let costs = COSTS.iter().map(|(name, cost)| ((*name).to_owned(), *cost(&mut costs)));
     let free = FREE.iter().filter(|free| free.of_work);
     let work = free.map(|free| Ok((free.name.to_owned(), machine.work(free.name, "calibration")?)));
     let service = |target: &Target| {

@@ -1,22 +1,21 @@
 //! A fit: values of parameters, what they were fitted to, and how well they fit.
 
 use super::{MODEL_VERSION, MachinePreset};
-use crate::kernel::{Costs, DiskSpec, Machine};
+use crate::kernel::{Costs, Machine};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-type Cost = for<'all> fn(&'all mut Costs, &'all mut DiskSpec) -> &'all mut u64;
+type Cost = for<'all> fn(&'all mut Costs) -> &'all mut u64;
 
 /// Costs that a fit may have, in ns: keys of `[costs]`, and what they stand for.
 pub(crate) const COSTS: &[(&str, Cost)] = &[
-    ("disk_block", |_, disk| &mut disk.block_ns),
-    ("exec", |costs, _| &mut costs.exec_ns),
-    ("fork", |costs, _| &mut costs.fork_ns[0]),
-    ("policy_far_step", |costs, _| &mut costs.policy_far_step_ns),
-    ("policy_step", |costs, _| &mut costs.policy_step_ns),
-    ("switch", |costs, _| &mut costs.switch_ns),
-    ("write_back", |costs, _| &mut costs.write_back_ns),
+    ("exec", |costs| &mut costs.exec_ns),
+    ("fork", |costs| &mut costs.fork_ns[0]),
+    ("policy_far_step", |costs| &mut costs.policy_far_step_ns),
+    ("policy_step", |costs| &mut costs.policy_step_ns),
+    ("switch", |costs| &mut costs.switch_ns),
+    ("write_back", |costs| &mut costs.write_back_ns),
 ];
 
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +26,7 @@ pub struct Fit {
     pub fingerprint: String,
     pub version: u32,
     pub fitted_to: String,
-    /// Costs of kernel and disk, in ns.
+    /// Costs of the kernel, in ns.
     pub costs: BTreeMap<String, u64>,
     /// Parameters of families, in their units.
     pub work: BTreeMap<String, u64>,
@@ -74,7 +73,7 @@ impl Fit {
     pub(crate) fn apply(&self, machine: &mut Machine) {
         for (key, cost) in COSTS {
             if let Some(ns) = self.costs.get(*key) {
-                *cost(&mut machine.costs, &mut machine.disk) = *ns;
+                *cost(&mut machine.costs) = *ns;
             }
         }
     }

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 /// Counted up with every change of the simulated kernel or of a model that changes results: a fit of
 /// another version is refused.
-pub const MODEL_VERSION: u32 = 6;
+pub const MODEL_VERSION: u32 = 7;
 
 /// What a workload's own work takes on a machine, as its preset or a fit gives it: mostly times alone on
 /// a core.

@@ -2,7 +2,7 @@
 
 use super::load::{Family, Load, Making, Row, Sizes, Values};
 use super::rows;
-use super::tbench::{CLIENT_MEGABYTES, READ_BYTES, WRITE_BYTES};
+use super::tbench::CLIENT_MEGABYTES;
 use crate::Result;
 use crate::kernel::{Access, Amount, Start, Step, Which, Work};
 use coretwin_base::study::reading::Better;
@@ -13,7 +13,7 @@ pub(super) static FAMILY: Family = Family {
     keeps: &[
         "a process to each client, which does its load once; all start together",
         "45,000 calls a client (a load file of 90,000 lines, a request and its answer each), 132 MB, two system calls each (lseek and read, open and fstat)",
-        "21 MB of files alive for each client, written before they are read, of which the passing ones are deleted and written anew",
+        "21 MB of files written first, of which 3.2 MB are read and 1 MB is rewritten again and again; up to 2.7 MB of passing files, deleted after each 22 MB moved: counted in the load that dbench 4 ships",
         "written pages stay in memory until they are 30 s old or too many; then the disk takes them, and if it is too slow, those who write wait; deleted ones never get there",
         "throughput is 132 MB for each client over the time until the last one is done",
     ],
@@ -27,12 +27,21 @@ pub(super) static FAMILY: Family = Family {
     rows: &[Row { runs: [2, 12], ..Row::of("dbench", Better::Higher, build) }],
 };
 
-/// Writes that make the files that stay, 10 MB of them.
-const LASTING_WRITES: u64 = 1388;
-/// Rounds of two reads, a write and three other calls, from one deletion of the passing files to the
-/// next: 11 MB written.
-const PASSING_ROUNDS: u64 = 1528;
-const PASSINGS: u64 = 4;
+/// Bytes of a client's files, counted in the load that dbench 4 ships: those written first and not looked at
+/// again, but at the end; those read; those read and rewritten; and what is alive of those that pass.
+const FILES: [u64; 4] = [271 * FIRST_BYTES, 34 * FIRST_BYTES, 15 * FIRST_BYTES, 2_700_000];
+const UNUSED: Which = Which::Own(0);
+const READ: Which = Which::Own(1);
+const REWRITTEN: Which = Which::Own(2);
+const PASSING: Which = Which::Own(3);
+/// The writes that make the first three, 21 MB, are of this size.
+const FIRST_BYTES: u64 = 65_536;
+/// What follows in one pass: rounds of two reads, a write and three other calls, every second write to the
+/// passing files, which are deleted so often: 45,000 calls with those before, 78 MB read and 33 MB written.
+const ROUNDS: u64 = 1490;
+const DELETIONS: u64 = 5;
+const READ_BYTES: u64 = 5235;
+const WRITE_BYTES: u64 = 4430;
 /// Calls of a round that move no data.
 const OTHERS: u64 = 3;
 
@@ -41,46 +50,51 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
     sizes.only("mode", "classic")?;
     sizes.only("sync", "no")?;
     sizes.only("fsync", "no")?;
-    let (rounds, fraction) = sizes.sampled(PASSING_ROUNDS, 50);
-    let lasting = LASTING_WRITES * rounds / PASSING_ROUNDS;
+    let (pairs, fraction) = sizes.sampled(ROUNDS / 2, 25);
+    let sizes = FILES.map(|bytes| ((bytes as f64 * fraction) as u64).max(FIRST_BYTES));
     let call_ns = values.work("dbench_call")?;
     let kib_ns = values.work("dbench_kib")?;
     let profile = values.profile;
-    let [stays, passes] = [Which::Own(0), Which::Own(1)];
     let seek =
         |making: Making, bytes: u64| making.call(0).work(profile, call_ns + kib_ns * bytes / 1024);
-    let read = |making: Making| {
-        let bytes = Amount::Fixed(READ_BYTES);
-        seek(making, READ_BYTES).step(Step::Read { file: stays, bytes, access: Access::Random })
+    let read = |making: Making, file| {
+        let amount = Amount::Fixed(READ_BYTES);
+        seek(making, READ_BYTES).step(Step::Read { file, bytes: amount, access: Access::Random })
     };
-    let write = |making: Making, file| {
-        let bytes = Amount::Fixed(WRITE_BYTES);
-        seek(making, WRITE_BYTES).step(Step::Write { file, bytes, access: Access::Next })
+    let write = |making: Making, file, bytes: u64| {
+        let amount = Amount::Fixed(bytes);
+        seek(making, bytes).step(Step::Write { file, bytes: amount, access: Access::Next })
     };
-    let others = |making: Making| (0..OTHERS).fold(making, |making, _| seek(making, 0).call(0));
-    let client = rows::at_gate()
-        .repeat(lasting, |body| write(body, stays))
-        .repeat(PASSINGS, |body| {
-            let body = body.repeat(rounds, |body| others(write(read(read(body)), passes)));
-            body.step(Step::Forget(passes))
-        })
-        // The rounds whose writes made the files that stay.
-        .repeat(lasting, |body| others(read(read(body))))
-        .step(Step::Forget(stays));
+    let round = |making: Making, file| {
+        let making = write(read(read(making, READ), REWRITTEN), file, WRITE_BYTES);
+        (0..OTHERS).fold(making, |making, _| seek(making, 0).call(0))
+    };
+    let first = [UNUSED, READ, REWRITTEN].into_iter().zip(sizes);
+    let client = first.fold(rows::at_gate(), |making, (file, bytes)| {
+        making.repeat(bytes / FIRST_BYTES, |body| write(body, file, FIRST_BYTES))
+    });
+    let client = client.repeat(DELETIONS, |body| {
+        let body = body.repeat(pairs, |body| round(round(body, PASSING), REWRITTEN));
+        body.step(Step::Forget(PASSING))
+    });
+    let client = [UNUSED, READ, REWRITTEN]
+        .into_iter()
+        .fold(client, |making, file| making.step(Step::Forget(file)));
     let main = rows::open_gate(clients);
-    let of = |client: u64| Start { own: rows::own_pair(client), count: 0, ..Start::of(0) };
+    let own = |client: u64| (4 * client as u32..).take(FILES.len()).collect();
+    let of = |client: u64| Start { own: own(client), count: 0, ..Start::of(0) };
     let mut starts = vec![Start { at_ns: rows::WAIT_NS, ..Start::of(1) }, Start::of(2)];
     let maker = rows::maker(starts.len() as u64, clients).program("maker");
     starts.extend((0..clients).map(of));
-    let files = [lasting * WRITE_BYTES, rounds * WRITE_BYTES];
     let work = Work {
         programs: vec![client.program("client"), main.program("main"), maker],
         starts,
         semaphores: vec![0],
-        files: (0..clients).flat_map(|_| files).collect(),
+        files: (0..clients).flat_map(|_| sizes).collect(),
         ..Work::default()
     };
-    let calls = lasting + PASSINGS * rounds * (3 + OTHERS) + lasting * (2 + OTHERS);
+    let firsts: u64 = sizes[..3].iter().map(|bytes| bytes / FIRST_BYTES).sum();
+    let calls = firsts + DELETIONS * 2 * pairs * (3 + OTHERS);
     let megabytes = CLIENT_MEGABYTES * clients as f64 * fraction;
     Ok(rows::clients(work, rows::WAIT_NS, fraction, (megabytes, clients * calls)))
 }

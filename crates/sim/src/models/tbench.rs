@@ -28,11 +28,10 @@ pub(super) static FAMILY: Family = Family {
 /// Megabytes that a client moves in one pass.
 pub(super) const CLIENT_MEGABYTES: f64 = 132.0;
 /// Rounds of six exchanges in one pass.
-pub(super) const ROUNDS: u64 = 7500;
+const ROUNDS: u64 = 7500;
 /// Bytes of a read and of a write: 78 MB by 15,000 reads, 54 MB by 7,500 writes.
-pub(super) const READ_BYTES: u64 = 5200;
-/// See [`READ_BYTES`].
-pub(super) const WRITE_BYTES: u64 = 7200;
+const READ_BYTES: u64 = 5200;
+const WRITE_BYTES: u64 = 7200;
 /// Request and reply of the exchanges of a round, in bytes.
 const EXCHANGES: [(u64, u64); 6] = [
     (55, READ_BYTES + 4),
