@@ -179,6 +179,7 @@ const FILES: &[(&str, &[&str], Expect)] = &[
     ),
     ("p.txt", &["simulate", "import", "p.txt"], Expect::Refused(&caps::MODEL)),
     ("./p.toml", &["simulate", "calibrate", "--from", "./p.toml"], Expect::Refused(&caps::MODEL)),
+    ("./p.toml", &["simulate", "calibrate", "--machine=./p.toml"], Expect::Refused(&caps::MODEL)),
     (
         "./r.json",
         &["simulate", "sched", "--topology=1x2", "--scenario=./r.json"],

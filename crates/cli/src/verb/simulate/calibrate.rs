@@ -1,7 +1,7 @@
 //! `coretwin simulate calibrate`: fits a simulated machine's free parameters to published figures.
 
 use crate::exit::{DONE, usage};
-use crate::verb::simulate::text_of;
+use crate::verb::simulate::{is_file, text_of};
 use crate::{out, signals};
 use anyhow::Result;
 use coretwin_lab::simulated_core::Cache;
@@ -15,16 +15,17 @@ use std::path::PathBuf;
 Examples:
   coretwin simulate calibrate --out mine.toml
   coretwin simulate calibrate --from mine.toml --rounds 1 --out better.toml
+  coretwin simulate calibrate --machine ./disk.toml --out mine.toml
   coretwin study article --machine xeon-mp-foster --fit mine.toml
 
 Fitted are a few costs of kernel, memory and work, and a service time for each row of one task; what to \
 are the article's figures without Hyper-Threading on Linux 2.4.19 (Tables 1, 2, 4, 5 and 6). No figure \
 with Hyper-Threading and nothing of Table 7 is ever looked at. It takes minutes on all CPUs.")]
 pub(crate) struct Args {
-    /// The machine
-    #[arg(long, default_value = "xeon-mp-foster")]
+    /// The machine: xeon-mp-foster, or a file that describes it otherwise, with that name
+    #[arg(long, value_name = "NAME|FILE", default_value = "xeon-mp-foster")]
     machine: String,
-    /// Begin where this fit ended; without it with what the machine's preset says
+    /// Begin where this fit ended; without it with what the machine's description says
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
     /// Rounds for each group of parameters at most
@@ -41,7 +42,10 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         text_of(&file).map(|text| (file, text))
     });
     let from = from.transpose()?;
-    let machine = Modelled::named(&args.machine)?;
+    let machine = match is_file(&args.machine) {
+        true => Modelled::read(&args.machine, &text_of(&args.machine)?)?,
+        false => Modelled::named(&args.machine)?,
+    };
     let machine = match &from {
         Some((file, text)) => machine.fitted(Some((file, text)))?,
         None => machine,

@@ -26,7 +26,7 @@ pub(super) fn headline(plan: &Plan) -> String {
         let labels = labels.join(", ");
         return format!("On a simulated machine ({}), comparing {labels}.", simulation.title);
     }
-    match plan.comparison {
+    let compared = match plan.comparison {
         Comparison::None if plan.reboots() => {
             format!("Comparing {arms}. Every visit to an arm is a boot of its own.")
         }
@@ -40,7 +40,11 @@ pub(super) fn headline(plan: &Plan) -> String {
              What a hypervisor may hide: coretwin probe."
         ),
         Comparison::None => format!("Comparing {arms}. This says nothing about SMT."),
-    }
+    };
+    let equal = plan.warnings.iter().filter(|warning| warning.kind == "same-arms");
+    equal.fold(compared, |said, warning| {
+        format!("{said}\nBut {}: any difference is chance.", warning.text)
+    })
 }
 
 /// What is compared. What is left out stands among the warnings; `is_full` says it now.
@@ -308,7 +312,11 @@ mod tests {
     }
 
     fn described(words: &[&str]) -> (Plan, String) {
-        let mut topology = Topology::regular(1, 4, 2);
+        described_of(2, words)
+    }
+
+    fn described_of(threads: u32, words: &[&str]) -> (Plan, String) {
+        let mut topology = Topology::regular(1, 4, threads);
         topology.smt.control = Some(SmtControl::On);
         topology.smt.switchable = true;
         let words = ["study"].iter().chain(words).chain(&["--seed", "5", "--", "true"]);
@@ -316,6 +324,14 @@ mod tests {
         let plan = coretwin_lab::planning::draw(&request, "host", &topology).expect("plan");
         let text = describe(&plan);
         (plan, text)
+    }
+
+    #[test]
+    fn arms_of_the_same_cpus_are_told_before_anything_runs() {
+        let arms = ["--arm", "one-per-core", "--arm", "on"];
+        let told = "one-per-core and on have the same CPUs (0-3) here: any difference is chance";
+        assert!(headline(&described_of(1, &arms).0).contains(told));
+        assert!(!headline(&described_of(2, &arms).0).contains("chance"));
     }
 
     #[test]
