@@ -103,7 +103,3 @@ pub(super) fn clients(
     let (until_ns, value) = (from_ns + LONGEST_NS, Value::Rate(amount));
     Load { work, from_ns, until_ns, fraction, value, operations }
 }
-
-pub(super) fn own_pair(client: u64) -> Vec<u32> {
-    vec![2 * client as u32, 2 * client as u32 + 1]
-}

@@ -78,7 +78,7 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
     let main = rows::open_gate(clients);
     let of = |program| {
         let made = move |client| Start {
-            own: rows::own_pair(client),
+            own: vec![2 * client as u32, 2 * client as u32 + 1],
             server: program == 1,
             count: 0,
             ..Start::of(program)
