@@ -247,7 +247,8 @@ fn warnings(comparison: Comparison, arms: &[PlanArm], topology: &Topology) -> Ve
     }
     for (index, arm) in arms.iter().enumerate() {
         for other in &arms[..index] {
-            if arm.cpus == other.cpus && arm.threads == other.threads && arm.state != other.state {
+            let is_same = arm.cpus == other.cpus && arm.threads == other.threads;
+            if is_same && arm.scheduler == other.scheduler && arm.state != other.state {
                 warnings.push(Warning::new(
                     "same-arms",
                     format!(

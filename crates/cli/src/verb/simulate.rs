@@ -10,6 +10,7 @@ pub(crate) mod sweep;
 use crate::exit::usage;
 use anyhow::Result;
 use coretwin_base::caps;
+use coretwin_lab::simulated_machine::Modelled;
 use std::fs::File;
 use std::path::Path;
 
@@ -43,6 +44,14 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
 /// Whether a name is that of a file: it has a slash, or ends in `.toml`.
 pub(crate) fn is_file(name: &str) -> bool {
     name.contains('/') || Path::new(name).extension().is_some_and(|end| end == "toml")
+}
+
+/// The machine of a name or of a file, without a fit.
+pub(crate) fn machine_of(name: &str) -> Result<Modelled> {
+    Ok(match is_file(name) {
+        true => Modelled::read(name, &text_of(name)?)?,
+        false => Modelled::named(name)?,
+    })
 }
 
 pub(crate) fn text_of(file: &str) -> Result<String> {

@@ -1,11 +1,10 @@
 //! `coretwin simulate calibrate`: fits a simulated machine's free parameters to published figures.
 
 use crate::exit::{DONE, usage};
-use crate::verb::simulate::{is_file, text_of};
+use crate::verb::simulate::{machine_of, text_of};
 use crate::{out, signals};
 use anyhow::Result;
 use coretwin_lab::simulated_core::Cache;
-use coretwin_lab::simulated_machine::Modelled;
 use coretwin_sim::calibrate::{FREE, Fit, ROUNDS};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -42,10 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         text_of(&file).map(|text| (file, text))
     });
     let from = from.transpose()?;
-    let machine = match is_file(&args.machine) {
-        true => Modelled::read(&args.machine, &text_of(&args.machine)?)?,
-        false => Modelled::named(&args.machine)?,
-    };
+    let machine = machine_of(&args.machine)?;
     let machine = match &from {
         Some((file, text)) => machine.fitted(Some((file, text)))?,
         None => machine,

@@ -332,6 +332,8 @@ mod tests {
         let told = "one-per-core and on have the same CPUs (0-3) here: any difference is chance";
         assert!(headline(&described_of(1, &arms).0).contains(told));
         assert!(!headline(&described_of(2, &arms).0).contains("chance"));
+        let schedulers = ["--arm", "one-per-core@kernel", "--arm", "on@core-queue"];
+        assert!(!headline(&described_of(1, &schedulers).0).contains("chance"));
     }
 
     #[test]

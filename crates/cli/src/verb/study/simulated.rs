@@ -4,7 +4,7 @@ use super::args::Args;
 use super::describe::{foretell, headline};
 use super::{Asked, Ready, Studied, begin, resume};
 use crate::out;
-use crate::verb::simulate::{is_file, text_of};
+use crate::verb::simulate::{machine_of, text_of};
 use anyhow::Result;
 use coretwin_base::study::plan::Plan;
 use coretwin_host::root::Root;
@@ -27,11 +27,7 @@ pub(super) fn model(args: &Args, asked: &Asked) -> Result<Option<Modelled>> {
         Asked::New(_) => {
             let fit = args.fit.as_ref().map(|file| file.display().to_string());
             let text = fit.as_deref().map(text_of).transpose()?;
-            let machine = match is_file(name) {
-                true => Modelled::read(name, &text_of(name)?)?,
-                false => Modelled::named(name)?,
-            };
-            Ok(Some(machine.fitted(fit.as_deref().zip(text.as_deref()))?))
+            Ok(Some(machine_of(name)?.fitted(fit.as_deref().zip(text.as_deref()))?))
         }
     }
 }

@@ -59,10 +59,10 @@ it; all schedulers take part in every block, in an order that is drawn. Ratios t
 scheduler's own steps and its order of tasks, never what SMT gains. Each runs with its own defaults, made for other
 machines and for other aims (latency of games, power, large caches) than the throughput of these loads.
 
-Chat with 10 rooms hangs on how long it runs. Three more runs each, by turns in one boot, of the kernel's own: 1.08, 0.98
-and 0.98 with 4 messages a user as here, 1.41, 1.36 and 1.02 with 16. One room with 40 has 0.88, 0.78 and 0.91, and making
-processes (LMbench) 1.01, 0.96 and 1.00, so the making is not the cause. TCP segments are: 1.5 to 2.1 times as many with one
-room, for receivers that find a CPU at once read every message by itself; 0.6 to 0.9 as many with ten rooms and 16.
+How chat with 10 rooms compares hangs on how long a run is. In three more pairs of runs in one boot core-queue did 1.08,
+0.98 and 0.98 times the kernel's own with 4 messages a user, as here, and 1.41, 1.36 and 1.02 with 16. With one room and
+40 messages it is behind: 0.88, 0.78 and 0.91. Making processes (LMbench) does not explain it: 1.01, 0.96 and 1.00. TCP
+segments go with it, 1.5 to 2.1 times as many with one room and 0.6 to 0.9 with ten and 16 messages; why is not known.
 
 | load | SCHEDULERS | blocks |
 ";
