@@ -108,6 +108,12 @@ static inline u64 rank_of(bool is_near, u64 waited_ns)
 	return (u64)is_near << 63 | (waited_ns < most ? waited_ns : most);
 }
 
+/* Whether a task that woke takes the place of one that runs: not where many wait. */
+static inline bool displaces_where(s64 less_ns, s64 most_ns, u32 waiting)
+{
+	return less_ns > most_ns && waiting <= FEW;
+}
+
 static inline bool is_overdue(u64 waited_ns, u64 by_weight)
 {
 	return waited_ns >= (by_weight < GUARD_MAX_NS ? by_weight : GUARD_MAX_NS);

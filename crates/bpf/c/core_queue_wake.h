@@ -258,6 +258,8 @@ static bool displaces(u32 cpu, struct candidate *waits, bool bound, u64 now)
 		.virtual_ns = it->virtual_ns + by_weight(since(now, it->started_ns), it->weight),
 		.weight = it->weight,
 	};
+	u32 waits_there = waiting(core_number(cpu));
+	s64 less_ns;
 
 	/* On the clock of the core. */
 	if (bound && !it->bound) {
@@ -267,7 +269,9 @@ static bool displaces(u32 cpu, struct candidate *waits, bool bound, u64 now)
 		own_before(cpu, &runs, waits);
 		runs.virtual_ns += it->shift;
 	}
-	return before(waits->virtual_ns + options.preempt_ns, runs.virtual_ns);
+	less_ns = runs.virtual_ns - waits->virtual_ns;
+	return decided('d', less_ns, options.preempt_ns, waits_there, 0,
+		       displaces_where(less_ns, options.preempt_ns, waits_there));
 }
 
 /* The CPU of a core whose task one that waits may displace; none. */

@@ -34,6 +34,7 @@ int main(void)
 				 : kind == 'l' ? lag_of(n[0], n[1], n[2])
 				 : kind == 'k' ? (s64)word_of(n[0], n[1], n[2])
 				 : kind == 'f' ? (s64)may_follow(n[0], n[1], n[2])
+				 : kind == 'd' ? (s64)displaces_where(n[0], n[1], n[2])
 				 : kind == 'h' ? (s64)hands_over(n[0], n[1])
 				 : kind == 'p' ? (s64)woken_at(n[0], n[1], n[2], n[3], n[4])
 				 : kind == 'r' ? (s64)rank_of(n[0], n[1])
@@ -76,7 +77,7 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
     let mut n = [0_i64; 9];
     let small = |stream: &mut Stream| number(stream, u64::from(u32::MAX)) as u32;
     let time = |stream: &mut Stream| number(stream, 1 << 60) as i64;
-    let kind = match index % 10 {
+    let kind = match index % 11 {
         0 => {
             for three in n.chunks_mut(3) {
                 let far = i64::from(stream.next_u64().is_multiple_of(2));
@@ -131,6 +132,12 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
             n[0] = i64::from(stream.next_u64().is_multiple_of(2));
             n[1] = if index.is_multiple_of(2) { time(stream) } else { stream.next_u64() as i64 };
             'r'
+        }
+        9 => {
+            n[1] = time(stream);
+            n[0] = if index.is_multiple_of(2) { n[1] + index as i64 % 3 - 1 } else { time(stream) };
+            n[2] = i64::from(decide::FEW) - 2 + (stream.next_u64() % 5) as i64;
+            'd'
         }
         _ => {
             (n[0], n[1]) = (time(stream), time(stream));

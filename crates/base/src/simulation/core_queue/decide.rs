@@ -100,6 +100,14 @@ pub fn ahead(ahead: i64, slice_ns: i64, own_slice: i64, shared_slice: i64) -> i6
     ahead.clamp(-(slice_ns + shared_slice), slice_ns + own_slice)
 }
 
+/// Whether a task that woke takes the place of one that runs: where few others wait and it has had less CPU time by more
+/// than `most_ns`. Of hundreds, whoever sends to many was displaced by the first that woke, which found one message: in a
+/// guest, chat of ten rooms did 0.95 times what it does under the kernel's own scheduler, and does 1.07 times without.
+/// But with two workers a CPU the 99th percentile of their wake-ups was 4 to 6 % longer without.
+pub fn displaces(less_ns: i64, most_ns: i64, waiting: u32) -> bool {
+    less_ns > most_ns && waiting <= FEW
+}
+
 /// Whether the head of a queue has waited so long that it goes next; `by_weight` is what
 /// [`GUARD_NS`] is by its weight.
 pub fn is_overdue(waited_ns: u64, by_weight: u64) -> bool {

@@ -228,15 +228,15 @@ impl CoreQueue {
     fn preempts(&mut self, view: &View, task: TaskId, cpu: CpuId) -> Option<(CpuId, u64)> {
         let is_bound = self.queues.is_of_cpu(self.tasks[task.index()].queue);
         let others = view.online_siblings(cpu).filter(|_| !is_bound);
+        let most_ns = self.rules.preempt_ns as i64;
+        let waiting =
+            self.queues.waiting(view.layout.core(cpu).0 as usize).saturating_sub(1) as u32;
         std::iter::once(cpu).chain(others).find_map(|cpu| {
             let current = view.current(cpu).filter(|_| view.allowed(task, cpu))?;
-            let (class, other) = (view.task(task).class, view.task(current).class);
+            let ranks = [task, current].map(|task| rank(view.task(task).class));
             let less_ns = self.less(view, task, current, cpu);
-            let beats = match rank(class).cmp(&rank(other)) {
-                std::cmp::Ordering::Less => true,
-                std::cmp::Ordering::Equal => less_ns > self.rules.preempt_ns as i64,
-                std::cmp::Ordering::Greater => false,
-            };
+            let beats = ranks[0] < ranks[1]
+                || (ranks[0] == ranks[1] && decide::displaces(less_ns, most_ns, waiting));
             beats.then_some((cpu, less_ns.max(0) as u64 / 1000))
         })
     }
@@ -579,9 +579,8 @@ impl Policy for CoreQueue {
 
     fn offline(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         let core = view.layout.core(cpu).0 as usize;
-        let waiting: Vec<TaskId> =
-            self.queues_of(view, core).flat_map(|queue| self.queues.tasks_in(queue)).collect();
-        for task in waiting {
+        let queues = self.queues_of(view, core);
+        for task in queues.flat_map(|it| self.queues.tasks_in(it)).collect::<Vec<_>>() {
             self.changed(view, task, Change::Mask, answer);
         }
     }

@@ -47,6 +47,9 @@ const FIRST_MINOR: u32 = 12;
 /// A boot with cores of one CPU: when one goes offline, no sibling serves its queue.
 const HOTPLUG: &str = "hotplug";
 
+/// Half an hour of the same under chat, for those alone who ask for it.
+const HOTPLUG_STORM: &str = "hotplugstorm";
+
 fn machines(wanted: &Wanted) -> Vec<Machine> {
     let mut machines = Vec::new();
     for kernel in &wanted.kernels {
@@ -88,6 +91,7 @@ fn machines(wanted: &Wanted) -> Vec<Machine> {
             let asked = |name: &str| wanted.boots.iter().any(|it| it == name);
             let others = peers::BOOTS.iter().filter(|(name, _)| asked(name));
             boots.extend(others.map(|(name, _)| (*name, TWO_CORES)));
+            boots.extend(asked(HOTPLUG_STORM).then_some((HOTPLUG_STORM, TWO_CORES)));
         }
         machines.extend(boots.iter().map(|&(name, topology)| Machine {
             kernel: kernel.clone(),
@@ -97,7 +101,7 @@ fn machines(wanted: &Wanted) -> Vec<Machine> {
                 kernel: None,
                 command_line: "",
                 timeout: match name {
-                    _ if peers::load_of(name).is_some() => peers::TIMEOUT,
+                    _ if name == HOTPLUG_STORM || peers::load_of(name).is_some() => peers::TIMEOUT,
                     _ if wanted.fast => TIMEOUT_FAST,
                     _ => TIMEOUT,
                 },
@@ -133,6 +137,7 @@ fn guest(guest: &mut Guest) -> Result<()> {
         }
         "reloads" => rough::run_reloads(guest, rough::CORE_QUEUE.policy),
         HOTPLUG => rough::run_hotplug(guest, &[rough::CORE_QUEUE.policy, article::POLICY_2_5_32]),
+        HOTPLUG_STORM => rough::run_storm(guest),
         WITHOUT => without::run(guest),
         other => {
             if let Some((.., rough)) = article::ROUGH.iter().find(|(boot, ..)| *boot == other) {

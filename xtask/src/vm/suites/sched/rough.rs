@@ -2,13 +2,15 @@
 //! values, a loader that is killed, a scheduler that is stuck.
 
 use super::behaviours::{counter, scenario_under};
+use super::cost;
 use super::load::soon;
 use super::load::{self, Load};
+use crate::random::Random;
 use crate::vm::guest::{Guest, json_of, output, read};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Loads and unloads under load.
 const RELOADS: u32 = 50;
@@ -26,6 +28,9 @@ const TURNS: Duration = Duration::from_secs(3);
 const SHARES: Duration = Duration::from_secs(12);
 /// The longest wait while CPUs go and come, in a guest whose CPUs take turns.
 const GOING_NS_MAX: u64 = 5_000_000_000;
+/// Of the guest's time: what CPUs that go and come do to chat of 800 tasks.
+const STORM_TIME: Duration = Duration::from_secs(30 * 60);
+const CHAT: &str = "chat:rooms=10,messages=4";
 /// A policy that is handled roughly, and what it owes then.
 pub(super) struct Rough {
     pub(super) policy: &'static str,
@@ -278,6 +283,45 @@ pub(super) fn run_hotplug(guest: &mut Guest, policies: &[&'static str]) -> Resul
             Ok(format!("the longest wait was {} ms", waited_ns / 1_000_000))
         })?;
     }
+    Ok(())
+}
+
+/// CPUs go and come at random under chat, for so long of the guest's time that what is rare happens.
+pub(super) fn run_storm(guest: &mut Guest) -> Result<()> {
+    cost::prepare()?;
+    let (cpus, seed) = (guest.topology.cpus(), guest.seed);
+    guest.check_told("half an hour of chat while CPUs go and come at random", || {
+        load::start_policy(CORE_QUEUE.policy, &[])?;
+        let (mut random, started) = (Random(seed), Instant::now());
+        let (mut runs, mut switches) = (0, 0);
+        let mut online = vec![true; cpus as usize];
+        while started.elapsed() < STORM_TIME {
+            let mut chat = Command::new("coretwin")
+                .args(["run", "--json", CHAT])
+                .stdout(Stdio::null())
+                .spawn()
+                .context("starting chat")?;
+            let ended = loop {
+                if let Some(ended) = chat.try_wait()? {
+                    break ended;
+                }
+                let cpu = 1 + random.below(cpus as usize - 1);
+                online[cpu] = !online[cpu];
+                load::switch_cpu(cpu as u32, online[cpu])?;
+                load::is_ours()?;
+                switches += 1;
+            };
+            ensure!(ended.success(), "chat: {ended}");
+            runs += 1;
+        }
+        let waited_ns = counter(&load::status()?, "waited_longest_ns")?;
+        load::stop()?;
+        ensure!(waited_ns < CORE_QUEUE.wait_ns_max, "{} ms", waited_ns / 1_000_000);
+        Ok(format!(
+            "{runs} runs of chat, {switches} times a CPU went or came; the longest wait was {} ms",
+            waited_ns / 1_000_000
+        ))
+    })?;
     Ok(())
 }
 
