@@ -72,6 +72,28 @@ fn woken(stream: &mut Stream, index: u64) -> [i64; 9] {
     [clock, last.wrapping_sub(later), last, slice, waiting, 0, 0, 0, 0]
 }
 
+/// How often a word was kept, and how long after, about the bound or anywhere.
+fn said(stream: &mut Stream, index: u64) -> [i64; 9] {
+    let kept = (stream.next_u64() % 5) as i64;
+    let waits = i64::from(!stream.next_u64().is_multiple_of(4));
+    let after = match index.is_multiple_of(4) {
+        true => decide::WORD_NS - 1 + stream.next_u64() % 3,
+        false => number(stream, 1 << 60),
+    };
+    [kept, waits, after as i64, 0, 0, 0, 0, 0, 0]
+}
+
+/// Less CPU time about the bound, and tasks that wait about what is few.
+fn displacing(stream: &mut Stream, index: u64) -> [i64; 9] {
+    let most = number(stream, 1 << 60) as i64;
+    let less = match index.is_multiple_of(2) {
+        true => most + index as i64 % 3 - 1,
+        false => number(stream, 1 << 60) as i64,
+    };
+    let waiting = i64::from(decide::FEW) - 2 + (stream.next_u64() % 5) as i64;
+    [less, most, waiting, 0, 0, 0, 0, 0, 0]
+}
+
 /// A line of the driver's input, and the decision of the simulated policy.
 fn case(stream: &mut Stream, index: u64) -> (String, i64) {
     let mut n = [0_i64; 9];
@@ -88,7 +110,7 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
         }
         1 => {
             [0, 2, 3].into_iter().for_each(|at| n[at] = i64::from(small(stream)));
-            n[1] = if index % 20 == 1 { n[0] + 1 } else { small(stream).into() };
+            n[1] = if index % 22 == 1 { n[0] + 1 } else { small(stream).into() };
             'o'
         }
         2 => {
@@ -105,13 +127,7 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
             'a'
         }
         4 => {
-            n[0] = (stream.next_u64() % 5) as i64;
-            n[1] = i64::from(!stream.next_u64().is_multiple_of(4));
-            // About the bound, or anywhere.
-            n[2] = match index.is_multiple_of(4) {
-                true => (decide::WORD_NS - 1 + stream.next_u64() % 3) as i64,
-                false => time(stream),
-            };
+            n = said(stream, index);
             'k'
         }
         5 => {
@@ -134,9 +150,7 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
             'r'
         }
         9 => {
-            n[1] = time(stream);
-            n[0] = if index.is_multiple_of(2) { n[1] + index as i64 % 3 - 1 } else { time(stream) };
-            n[2] = i64::from(decide::FEW) - 2 + (stream.next_u64() % 5) as i64;
+            n = displacing(stream, index);
             'd'
         }
         _ => {

@@ -9,6 +9,7 @@ use crate::random::Random;
 use crate::vm::guest::{Guest, json_of, output, read};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
+use std::fs::File;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -31,6 +32,9 @@ const GOING_NS_MAX: u64 = 5_000_000_000;
 /// Of the guest's time: what CPUs that go and come do to chat of 800 tasks.
 const STORM_TIME: Duration = Duration::from_secs(30 * 60);
 const CHAT: &str = "chat:rooms=10,messages=4";
+/// So many tasks there are while it runs, and at no other time.
+const CHAT_TASKS: usize = 800;
+const CHAT_LOG: &str = "/tmp/chat.log";
 /// A policy that is handled roughly, and what it owes then.
 pub(super) struct Rough {
     pub(super) policy: &'static str,
@@ -296,14 +300,21 @@ pub(super) fn run_storm(guest: &mut Guest) -> Result<()> {
         let (mut runs, mut switches) = (0, 0);
         let mut online = vec![true; cpus as usize];
         while started.elapsed() < STORM_TIME {
+            let log = File::create(CHAT_LOG)?;
             let mut chat = Command::new("coretwin")
                 .args(["run", "--json", CHAT])
-                .stdout(Stdio::null())
+                .stdout(log.try_clone()?)
+                .stderr(log)
                 .spawn()
                 .context("starting chat")?;
             let ended = loop {
                 if let Some(ended) = chat.try_wait()? {
                     break ended;
+                }
+                // A run begins with all CPUs.
+                if tasks()? < CHAT_TASKS {
+                    std::thread::sleep(Duration::from_millis(20));
+                    continue;
                 }
                 let cpu = 1 + random.below(cpus as usize - 1);
                 online[cpu] = !online[cpu];
@@ -311,8 +322,18 @@ pub(super) fn run_storm(guest: &mut Guest) -> Result<()> {
                 load::is_ours()?;
                 switches += 1;
             };
-            ensure!(ended.success(), "chat: {ended}");
+            let said = std::fs::read_to_string(CHAT_LOG)?;
+            let run: Value = serde_json::from_str(&said).with_context(|| said.clone())?;
+            let checks = run["checks"].as_object().context("no checks")?;
+            let failed = checks.iter().filter(|(_, passed)| **passed != json!(true));
+            // That the machine changed is what this is about.
+            let failed: Vec<_> = failed.filter(|it| it.0 != "machine_unchanged").collect();
+            ensure!(failed.is_empty(), "chat: {ended}: {failed:?}");
             runs += 1;
+            for cpu in 1..cpus {
+                load::switch_cpu(cpu, true)?;
+                online[cpu as usize] = true;
+            }
         }
         let waited_ns = counter(&load::status()?, "waited_longest_ns")?;
         load::stop()?;
@@ -323,6 +344,13 @@ pub(super) fn run_storm(guest: &mut Guest) -> Result<()> {
         ))
     })?;
     Ok(())
+}
+
+/// Tasks of the guest (proc_loadavg(5), the fourth field).
+fn tasks() -> Result<usize> {
+    let text = read("/proc/loadavg")?;
+    let tasks = text.split([' ', '/']).nth(4).and_then(|tasks| tasks.parse().ok());
+    tasks.with_context(|| format!("no number of tasks in {text}"))
 }
 
 fn go_and_come(policy: &str, cpus: u32) -> Result<()> {
