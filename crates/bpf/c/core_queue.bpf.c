@@ -91,6 +91,7 @@ void on_enqueue(u64 *context)
 		return;
 	}
 	arrive(task, cpu, is_bound(p, cpu));
+	task->woke = HAS_FLAG(flags, SCX_ENQ_WAKEUP);
 	if (options.counts) {
 		ahead = waiting(core);
 		count(p, task->bound ? QUEUED_FOR_CPU : QUEUED);

@@ -108,10 +108,10 @@ static inline u64 rank_of(bool is_near, u64 waited_ns)
 	return (u64)is_near << 63 | (waited_ns < most ? waited_ns : most);
 }
 
-/* Whether a task that woke takes the place of one that runs: not where many wait. */
-static inline bool displaces_where(s64 less_ns, s64 most_ns, u32 waiting)
+/* Whether a task that woke takes the place of one that runs: where many go next that woke, too, not at once. */
+static inline bool displaces_where(s64 less_ns, u64 ran_ns, s64 most_ns, u32 woke)
 {
-	return less_ns > most_ns && waiting <= FEW;
+	return less_ns > most_ns && (ran_ns >= (u64)most_ns || woke <= FEW);
 }
 
 static inline bool is_overdue(u64 waited_ns, u64 by_weight)

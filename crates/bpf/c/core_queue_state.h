@@ -87,6 +87,8 @@ struct task {
 	/* It was running, and goes on to wait. */
 	u8 stopped;
 	u8 bound;
+	/* It waits since it woke, not since its slice ended or it was displaced. */
+	u8 woke;
 	/* How often in a row it waited as soon as it had said so. */
 	u8 word;
 	/* How often since then one that it woke took its place. */

@@ -34,7 +34,7 @@ int main(void)
 				 : kind == 'l' ? lag_of(n[0], n[1], n[2])
 				 : kind == 'k' ? (s64)word_of(n[0], n[1], n[2])
 				 : kind == 'f' ? (s64)may_follow(n[0], n[1], n[2])
-				 : kind == 'd' ? (s64)displaces_where(n[0], n[1], n[2])
+				 : kind == 'd' ? (s64)displaces_where(n[0], n[1], n[2], n[3])
 				 : kind == 'h' ? (s64)hands_over(n[0], n[1])
 				 : kind == 'p' ? (s64)woken_at(n[0], n[1], n[2], n[3], n[4])
 				 : kind == 'r' ? (s64)rank_of(n[0], n[1])
@@ -83,15 +83,13 @@ fn said(stream: &mut Stream, index: u64) -> [i64; 9] {
     [kept, waits, after as i64, 0, 0, 0, 0, 0, 0]
 }
 
-/// Less CPU time about the bound, and tasks that wait about what is few.
+/// Less CPU time and a run about the bound, and tasks that woke about what is few.
 fn displacing(stream: &mut Stream, index: u64) -> [i64; 9] {
     let most = number(stream, 1 << 60) as i64;
-    let less = match index.is_multiple_of(2) {
-        true => most + index as i64 % 3 - 1,
-        false => number(stream, 1 << 60) as i64,
-    };
-    let waiting = i64::from(decide::FEW) - 2 + (stream.next_u64() % 5) as i64;
-    [less, most, waiting, 0, 0, 0, 0, 0, 0]
+    let mut about = |is: bool| if is { most + 1 } else { number(stream, 1 << 60) as i64 };
+    let (less, ran) = (about(index.is_multiple_of(2)), about(index.is_multiple_of(4)));
+    let woke = i64::from(decide::FEW) - 2 + (stream.next_u64() % 5) as i64;
+    [less, ran, most, woke, 0, 0, 0, 0, 0]
 }
 
 /// A line of the driver's input, and the decision of the simulated policy.

@@ -552,6 +552,12 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: KERNEL, test: "core_queue::passive_an_idle_cpu_takes_what_has_waited_longest",
     },
     Fault {
+        name: "core-queue-displaces-among-many", file: "crates/base/src/simulation/core_queue/decide.rs",
+        find: "ran_ns >= most_ns as u64 || woke <= FEW",
+        put: "true || woke <= FEW",
+        suite: BASE, test: "simulation::core_queue::decide::tests::nobody_is_displaced_at_once_where_many_have_woken",
+    },
+    Fault {
         name: "core-queue-lost-load", file: "crates/sim/src/policies/core_queue/place.rs",
         find: "view.running_on_core(cpu) + self.queues.waiting(core)",
         put: "view.running_on_core(cpu) + 0 * self.queues.waiting(core)",

@@ -101,6 +101,24 @@ fn wakeup_takes_the_idle_sibling() {
     );
 }
 
+/// Beside eight hogs one that sleeps nearly always takes the place of the one that runs, and does not wait for all.
+#[test]
+fn a_woken_task_displaces_one_of_many_that_compute() {
+    let sleeper = program(
+        "sleeper",
+        vec![
+            Step::Sleep { ns: Amount::Mean(20 * MS) },
+            compute(MS / 10),
+            Step::Repeat { from: 0, times: Amount::Fixed(50) },
+        ],
+    );
+    let mut work = work(vec![hog(1000), sleeper]);
+    work.starts = (0..8).map(|_| on(0, 0)).chain([on(1, 0)]).collect();
+    let outcome = outcome(&machine("1x1", 1000), &work, &options("core-queue", 1000));
+    let middle = outcome.programs[1].wake_latency.quantile(500_000);
+    assert!(middle < 4 * MS, "{middle} ns");
+}
+
 #[test]
 fn pickup_lets_a_cpu_run_what_waits_on_its_core() {
     // Three hogs begin on CPU 0, a short one on its sibling: when that ends, one is taken over.

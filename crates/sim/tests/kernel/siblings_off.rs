@@ -114,7 +114,7 @@ fn traces_are_the_same_in_every_build() {
             &format!("{:<16} {:016x} {:>8}\n", entry.name, outcome.trace_hash, outcome.switches);
     }
     expect_test::expect![[r#"
-        core-queue       ab524488c1f9af13     2493
+        core-queue       ed6436de1eb7715a     2499
         fair             8d74a8e5669af191     3068
         linux-2.4.19     44008cb429523a51     3657
         linux-2.5.32     0ab788c031fc83ea     2834

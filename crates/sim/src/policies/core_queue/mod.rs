@@ -165,6 +165,7 @@ impl CoreQueue {
         let queue = self.queue_of(view, task, cpu);
         let own = &mut self.tasks[task.index()];
         let weight = weight(view.task(task).nice);
+        own.woke = wakes;
         // One of another weight than the usual has its share to catch up.
         let wakes = (wakes && weight == WEIGHT).then_some(self.rules.slice_ns as i64);
         self.queues.move_home(own, cpu, queue, weight);
@@ -229,14 +230,14 @@ impl CoreQueue {
         let is_bound = self.queues.is_of_cpu(self.tasks[task.index()].queue);
         let others = view.online_siblings(cpu).filter(|_| !is_bound);
         let most_ns = self.rules.preempt_ns as i64;
-        let waiting =
-            self.queues.waiting(view.layout.core(cpu).0 as usize).saturating_sub(1) as u32;
+        let woke = self.woke_first(view.layout.core(cpu).0 as usize, task);
         std::iter::once(cpu).chain(others).find_map(|cpu| {
             let current = view.current(cpu).filter(|_| view.allowed(task, cpu))?;
             let ranks = [task, current].map(|task| rank(view.task(task).class));
+            let ran_ns = view.now_ns.saturating_sub(view.task(current).started_ns);
             let less_ns = self.less(view, task, current, cpu);
             let beats = ranks[0] < ranks[1]
-                || (ranks[0] == ranks[1] && decide::displaces(less_ns, most_ns, waiting));
+                || (ranks[0] == ranks[1] && decide::displaces(less_ns, ran_ns, most_ns, woke));
             beats.then_some((cpu, less_ns.max(0) as u64 / 1000))
         })
     }
@@ -311,8 +312,8 @@ impl CoreQueue {
             return None;
         }
         let from = core.owed_from;
-        // The one displaced waits, and still counts as running.
-        let load = self.load(view, cpu) - usize::from(displaced.is_some());
+        // The one displaced waits, and still counts as running, unless its CPU went meanwhile.
+        let load = self.load(view, cpu).saturating_sub(usize::from(displaced.is_some()));
         let more = self.load(view, view.layout.cores()[from][0]) > load;
         let task = if more { self.first_of(view, from, cpu) } else { None };
         let core = &mut self.cores[here];
@@ -415,6 +416,7 @@ impl Policy for CoreQueue {
             word: 0,
             handed: 0,
             passed: 0,
+            woke: false,
             home,
             queue,
             place: None,
@@ -579,10 +581,9 @@ impl Policy for CoreQueue {
 
     fn offline(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
         let core = view.layout.core(cpu).0 as usize;
-        let queues = self.queues_of(view, core);
-        for task in queues.flat_map(|it| self.queues.tasks_in(it)).collect::<Vec<_>>() {
-            self.changed(view, task, Change::Mask, answer);
-        }
+        let waiting = self.queues_of(view, core).flat_map(|it| self.queues.tasks_in(it));
+        let waiting: Vec<_> = waiting.collect();
+        waiting.iter().for_each(|task| self.changed(view, *task, Change::Mask, answer));
     }
 
     fn knows_speeds(&self) -> bool {

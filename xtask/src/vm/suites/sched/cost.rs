@@ -195,7 +195,7 @@ struct Measured {
 
 fn measured() -> Result<Measured> {
     let row = &json_of("cat", &[&format!("{FOLDER}/summary.json")])?["rows"][0];
-    let number = |name: &str| row[name].as_f64().with_context(|| format!("no {name} in {row}"));
+    let number = |name: &str| row[name].as_f64().with_context(|| format!("no {name} yet"));
     let blocks = row["blocks"].as_u64().context("no blocks")?;
     Ok(Measured { ratio: number("ratio")?, low: number("low")?, high: number("high")?, blocks })
 }
