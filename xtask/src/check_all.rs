@@ -77,6 +77,12 @@ const CHECKS: &[&Stage] = &[
         ],
         environment: &[],
     },
+    // Over an hour: CPUs go and come under chat for half an hour of a guest's time.
+    &Stage {
+        name: "hotplug-storm",
+        argv: &["cargo", "xtask", "vm", "sched", "--boot", "hotplugstorm"],
+        environment: &[],
+    },
     // The processes that switch SMT, killed at any moment, on fake machines.
     &Stage {
         name: "switch-kills",
@@ -253,8 +259,16 @@ const SHORT: &[(&str, &str)] = &[
 
 /// What has no short form: left out by `--short`, unless it is named. One study says nothing of how often
 /// studies are right, and on a busy machine it finds nothing.
-const ALWAYS_LONG: &[&str] =
-    &["real", "vm-6.12", "reproducible", "simulated-study", "exchange", "mutate", "peers"];
+const ALWAYS_LONG: &[&str] = &[
+    "real",
+    "vm-6.12",
+    "hotplug-storm",
+    "reproducible",
+    "simulated-study",
+    "exchange",
+    "mutate",
+    "peers",
+];
 
 /// Runs all checks, or those named; whether all passed.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {

@@ -38,7 +38,7 @@ cargo xtask vm [SUITE...] [--kernel VERSION]... [--boot NAME]... [--fast] [--see
   --kernel VERSION  the newest of this series, such as 7.2; else the newest, and without --fast the newest
                     before 6.2, too, and the newest before 5.15, for accounting alone; own:6.12 is one built
                     here from Debian's package of its source
-  --boot NAME       only machines with a boot of this name
+  --boot NAME       only machines with a boot of this name; hotplugstorm takes over an hour, and runs if named alone
   --fast            only what belongs to every change's test
   --seed N          of every random choice; drawn and told if not given
   --keep            leaves consoles, archives and what was brought out in the target folder

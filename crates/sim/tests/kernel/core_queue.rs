@@ -101,7 +101,8 @@ fn wakeup_takes_the_idle_sibling() {
     );
 }
 
-/// Beside eight hogs one that sleeps nearly always takes the place of the one that runs, and does not wait for all.
+/// Beside eight hogs one that sleeps nearly always takes the place of the one that runs, and does not wait for all. Under
+/// `fair` it runs at once in the middle: docs/scheduler.md has both.
 #[test]
 fn a_woken_task_displaces_one_of_many_that_compute() {
     let sleeper = program(
@@ -114,9 +115,12 @@ fn a_woken_task_displaces_one_of_many_that_compute() {
     );
     let mut work = work(vec![hog(1000), sleeper]);
     work.starts = (0..8).map(|_| on(0, 0)).chain([on(1, 0)]).collect();
-    let outcome = outcome(&machine("1x1", 1000), &work, &options("core-queue", 1000));
-    let middle = outcome.programs[1].wake_latency.quantile(500_000);
-    assert!(middle < 4 * MS, "{middle} ns");
+    let middle = |policy: &str| {
+        let outcome = outcome(&machine("1x1", 1000), &work, &options(policy, 1000));
+        outcome.programs[1].wake_latency.quantile(500_000)
+    };
+    let (ours, fair) = (middle("core-queue"), middle("fair"));
+    assert!((2 * MS..3 * MS).contains(&ours) && fair < MS / 100, "{ours} ns, fair {fair} ns");
 }
 
 #[test]

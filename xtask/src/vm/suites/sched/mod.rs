@@ -47,7 +47,7 @@ const FIRST_MINOR: u32 = 12;
 /// A boot with cores of one CPU: when one goes offline, no sibling serves its queue.
 const HOTPLUG: &str = "hotplug";
 
-/// Half an hour of the same under chat, for those alone who ask for it.
+/// CPUs that go and come under chat for half an hour, for those alone who ask for it.
 const HOTPLUG_STORM: &str = "hotplugstorm";
 
 fn machines(wanted: &Wanted) -> Vec<Machine> {
