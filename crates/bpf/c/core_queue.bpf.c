@@ -11,6 +11,7 @@
  *   affinity  a task goes back to its core                                   (core_queue_wake.h)
  *   passive   tasks that start or wait leave their core for a less busy one   (core_queue_wake.h, core_queue_work.h)
  *   active    a core without work takes a running task of a core with two    (core_queue_active.h)
+ *   partners  of the first that wait, the one that goes best with what a sibling runs  (core_queue_work.h)
  *   follow    a task whose waker is about to wait runs next on its CPU       (core_queue_wake.h)
  *
  * Tasks change cores when they wake or start, or when a CPU of another core takes them to run: never from queue to
@@ -158,6 +159,10 @@ void on_running(u64 *context)
 	if (before(clock_of(cpu, task->bound), task->virtual_ns))
 		*(task->bound ? &here->now : &core->now) = task->virtual_ns;
 	task->stopped = false;
+	if (options.kinds) {
+		here->kind = task->kind = kind_of(p);
+		task->passed = 0;
+	}
 	here->bound = task->bound;
 	here->virtual_ns = task->virtual_ns;
 	here->started_ns = now;

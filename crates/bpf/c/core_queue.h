@@ -36,7 +36,17 @@ struct options {
 	/* Whether anything is counted; and whether decisions are told with what they were taken from. */
 	u8 counts;
 	u8 tells;
-	u8 unused[6];
+	/* Programs that are told apart. */
+	u8 kinds;
+	u8 unused[5];
+};
+
+/* Programs that are told apart, by name, and what a core does with two of them; 0: not known. */
+#define KINDS_MAX 16
+
+struct partners {
+	u64 names[KINDS_MAX][2];
+	u32 together[KINDS_MAX][KINDS_MAX];
 };
 
 /* A decision of core_queue_decide.h: a letter, what it was taken from, what it was. */
@@ -70,6 +80,7 @@ enum counter {
 	PREEMPTED,
 	PICKED,
 	PICKED_OF_CPU,
+	PARTNERED,
 	WENT_ON,
 	STOLEN,
 	EVENED_OUT,

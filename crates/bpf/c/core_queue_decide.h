@@ -114,6 +114,25 @@ static inline bool displaces_where(s64 less_ns, u64 ran_ns, s64 most_ns, u32 wok
 	return less_ns > most_ns && (ran_ns >= (u64)most_ns || woke <= FEW);
 }
 
+/* Which of four heads of a queue goes best with what a sibling runs, by what a core does with each pair; 0: not known. */
+static inline u32 best_partner(u64 first, u64 second, u64 third, u64 fourth)
+{
+	u64 most = first + first / 100;
+	u32 best = 0;
+
+	if (!first)
+		return 0;
+	if (second > most) {
+		most = second;
+		best = 1;
+	}
+	if (third > most) {
+		most = third;
+		best = 2;
+	}
+	return fourth > most ? 3 : best;
+}
+
 static inline bool is_overdue(u64 waited_ns, u64 by_weight)
 {
 	return waited_ns >= (by_weight < GUARD_MAX_NS ? by_weight : GUARD_MAX_NS);

@@ -35,6 +35,8 @@ struct cpu {
 	/* Whether the one that follows takes its place at once; whether it has, and the task that ran follows in turn. */
 	u8 hands_over;
 	u8 waker_follows;
+	/* The program it runs, of those that are told apart: its number from 1. */
+	u8 kind;
 	/* When its task first said that it is about to wait; 0: not since it began to run. */
 	u64 said_ns;
 	/* When the first of the tasks began that have followed each other since. */
@@ -93,11 +95,16 @@ struct task {
 	u8 word;
 	/* How often since then one that it woke took its place. */
 	u8 handed;
+	/* Its program as it last ran; how often in a row a better partner went before it. */
+	u8 kind;
+	u8 passed;
 	/* While it sleeps: how far it was behind the clock of its queue. */
 	s64 lag;
 };
 
 #include "live.h"
+
+const volatile struct partners partners SEC(".rodata.partners") = {};
 
 /* Cores that run several tasks; cores on which tasks may wait. */
 static u32 crowded, may_waits;

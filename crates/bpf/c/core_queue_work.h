@@ -53,6 +53,115 @@ static bool take_from(u32 core)
 	return false;
 }
 
+/* The program that a task runs, of those that are told apart: its number from 1. */
+static u32 kind_of(struct task_struct *p)
+{
+	u64 name[2] = {};
+
+	if (bpf_probe_read_kernel_str(name, sizeof(name), p->comm) < 0)
+		return 0;
+	FOR_EACH(kind, KINDS_MAX) {
+		if (kind < options.kinds && partners.names[kind & (KINDS_MAX - 1)][0] == name[0] &&
+		    partners.names[kind & (KINDS_MAX - 1)][1] == name[1])
+			return kind + 1;
+	}
+	return 0;
+}
+
+/* What a sibling of a CPU runs, of programs that are told apart. */
+static u32 kind_beside(u32 cpu)
+{
+	u32 core = core_number(cpu), index;
+
+	for (index = 0; index < THREADS_MAX; index++) {
+		u32 sibling = member(core, index);
+
+		if (sibling == NONE)
+			break;
+		if (sibling != cpu && cpu_of(sibling)->runs && cpu_of(sibling)->kind)
+			return cpu_of(sibling)->kind;
+	}
+	return 0;
+}
+
+/* Heads of a queue that are looked at for a partner, and how often in a row one is passed over. */
+#define HEADS 4
+#define PASSED_MAX 2
+/* A slice ends at a tick, which is up to so long after it. */
+#define TICK_MAX_NS 10000000ull
+
+/* What a core does with a task beside a program. */
+static u64 together(struct task *task, u32 beside)
+{
+	return task->kind ? partners.together[(task->kind - 1) & (KINDS_MAX - 1)][(beside - 1) & (KINDS_MAX - 1)] : 0;
+}
+
+/*
+ * Which of the first tasks goes best with what a sibling runs: of the one that could go on, if it is the first, and of
+ * those in a queue; all within a turn of the first.
+ */
+static u32 partner_in(u64 queue, u32 cpu, u32 beside, struct task *goes_on)
+{
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+	struct task *task;
+	u64 values[HEADS] = {}, first = 0;
+	u32 index = 0;
+
+	if (goes_on) {
+		values[index++] = together(goes_on, beside);
+		first = goes_on->virtual_ns + by_weight(since(now_ns(), cpu_of(cpu)->started_ns), goes_on->weight);
+	}
+	if (goes_on && goes_on->passed >= PASSED_MAX)
+		return 0;
+	bpf_iter_scx_dsq_new(&it, queue, 0);
+	for (; index < HEADS; index++) {
+		p = bpf_iter_scx_dsq_next(&it);
+		if (!p || !(task = task_of(p)))
+			break;
+		if (!index)
+			first = task->virtual_ns;
+		if ((s64)(task->virtual_ns - first) > (s64)(options.slice_ns + TICK_MAX_NS))
+			break;
+		if (allowed(p, cpu))
+			values[index & (HEADS - 1)] = together(task, beside);
+		if (task->passed >= PASSED_MAX)
+			break;
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	return decided('b', values[0], values[1], values[2], values[3],
+		       best_partner(values[0], values[1], values[2], values[3]));
+}
+
+/* Takes the task of a core's queue that goes better with what a sibling runs than the first does; false: none does. */
+static bool take_partner(u64 queue, u32 cpu, struct task *goes_on)
+{
+	u32 beside = kind_beside(cpu), best, index = goes_on ? 1 : 0;
+	struct bpf_iter_scx_dsq it;
+	struct task_struct *p;
+	struct task *task;
+	bool took = false;
+
+	best = beside ? partner_in(queue, cpu, beside, goes_on) : 0;
+	if (!best)
+		return false;
+	bpf_iter_scx_dsq_new(&it, queue, 0);
+	for (; index < HEADS; index++) {
+		p = bpf_iter_scx_dsq_next(&it);
+		if (!p || !(task = task_of(p)))
+			break;
+		if (index == best) {
+			took = allowed(p, cpu) && move_from(&it, p, DSQ_LOCAL);
+			break;
+		}
+		task->passed++;
+	}
+	bpf_iter_scx_dsq_destroy(&it);
+	if (took && goes_on)
+		goes_on->passed++;
+	return took;
+}
+
 /* Whether a core lies in the last-level cache of another. */
 static bool is_near(u32 core, u32 other)
 {
@@ -181,7 +290,7 @@ static bool own_work(u32 cpu, struct task_struct *goes_on)
 	u32 from = NONE;
 
 	/* Nothing to choose from. */
-	if (!goes_on && !core_of(of_core)->owed && is_own != options.pickup) {
+	if (!goes_on && !core_of(of_core)->owed && !options.kinds && is_own != options.pickup) {
 		if ((!is_own && scx_bpf_dsq_nr_queued(of_core) <= 0) || !take_first(is_own ? of_cpu : of_core))
 			return false;
 		cpu_of(cpu)->how = is_own ? PICKED_OF_CPU : PICKED;
@@ -206,6 +315,12 @@ static bool own_work(u32 cpu, struct task_struct *goes_on)
 		is_own = own.overdue;
 	else
 		is_own = own.is && (!shared.is || own_before(cpu, &own, &shared));
+	if (options.kinds && !is_own && !shared.overdue &&
+	    take_partner(of_core, cpu, shared.goes_on ? task_of(goes_on) : NULL)) {
+		cpu_of(cpu)->how = PARTNERED;
+		tell_next(of_core);
+		return true;
+	}
 	if (!(is_own ? own.goes_on : shared.goes_on) && take_first(is_own ? of_cpu : of_core)) {
 		cpu_of(cpu)->how = is_own ? PICKED_OF_CPU : PICKED;
 		tell_next(of_core);

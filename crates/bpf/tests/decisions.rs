@@ -35,6 +35,7 @@ int main(void)
 				 : kind == 'k' ? (s64)word_of(n[0], n[1], n[2])
 				 : kind == 'f' ? (s64)may_follow(n[0], n[1], n[2])
 				 : kind == 'd' ? (s64)displaces_where(n[0], n[1], n[2], n[3])
+				 : kind == 'b' ? (s64)best_partner(n[0], n[1], n[2], n[3])
 				 : kind == 'h' ? (s64)hands_over(n[0], n[1])
 				 : kind == 'p' ? (s64)woken_at(n[0], n[1], n[2], n[3], n[4])
 				 : kind == 'r' ? (s64)rank_of(n[0], n[1])
@@ -92,12 +93,28 @@ fn displacing(stream: &mut Stream, index: u64) -> [i64; 9] {
     [less, ran, most, woke, 0, 0, 0, 0, 0]
 }
 
+/// Whether a core is near, and how long nobody has come to it.
+fn ranked(stream: &mut Stream, index: u64) -> [i64; 9] {
+    let near = i64::from(stream.next_u64().is_multiple_of(2));
+    let any = stream.next_u64() as i64;
+    [near, if index.is_multiple_of(2) { any & ((1 << 60) - 1) } else { any }, 0, 0, 0, 0, 0, 0, 0]
+}
+
+/// What a core does with pairs, about equal or not, some not known.
+fn partners(stream: &mut Stream) -> [i64; 9] {
+    let first = (stream.next_u64() % 5000) as i64;
+    let mut about = |least: i64| least.max(0) + (stream.next_u64() % 40) as i64;
+    let near = first + first / 100 - 20;
+    let n = [first, about(near), about(near), about(0), 0, 0, 0, 0, 0];
+    if first % 7 == 0 { n.map(|value| if value == first { 0 } else { value }) } else { n }
+}
+
 /// A line of the driver's input, and the decision of the simulated policy.
 fn case(stream: &mut Stream, index: u64) -> (String, i64) {
     let mut n = [0_i64; 9];
     let small = |stream: &mut Stream| number(stream, u64::from(u32::MAX)) as u32;
     let time = |stream: &mut Stream| number(stream, 1 << 60) as i64;
-    let kind = match index % 11 {
+    let kind = match index % 12 {
         0 => {
             for three in n.chunks_mut(3) {
                 let far = i64::from(stream.next_u64().is_multiple_of(2));
@@ -108,7 +125,7 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
         }
         1 => {
             [0, 2, 3].into_iter().for_each(|at| n[at] = i64::from(small(stream)));
-            n[1] = if index % 22 == 1 { n[0] + 1 } else { small(stream).into() };
+            n[1] = if index % 24 == 1 { n[0] + 1 } else { small(stream).into() };
             'o'
         }
         2 => {
@@ -143,9 +160,12 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
             'p'
         }
         8 => {
-            n[0] = i64::from(stream.next_u64().is_multiple_of(2));
-            n[1] = if index.is_multiple_of(2) { time(stream) } else { stream.next_u64() as i64 };
+            n = ranked(stream, index);
             'r'
+        }
+        10 => {
+            n = partners(stream);
+            'b'
         }
         9 => {
             n = displacing(stream, index);

@@ -187,6 +187,14 @@ fn commands_beside_each_other_are_measured_and_placed_and_none_is_left_running()
     }
     let is_smt = matches!(summary["cpus"]["relation"].as_str(), Some("siblings" | "probed"));
     assert_eq!(text.out.contains("cannot be measured here"), !is_smt, "{}", text.out);
+    if !is_smt {
+        fs::write(folder.path().join("pairs.json"), &ran.out).expect("file");
+        let refused = coretwin(folder.path(), &["sched", "start", "--partners", "pairs.json"]);
+        assert!(
+            refused.status == 2 && refused.err.contains("did not run on siblings"),
+            "{refused:?}"
+        );
+    }
     let html = fs::read_to_string(folder.path().join("w/report.html")).expect("html");
     assert!(html.contains("<svg"), "there is a heat map");
     let again = coretwin(folder.path(), &["report", "w", "--format", "json"]);
@@ -293,9 +301,9 @@ fn rulers_are_timed_on_both_sides_and_without_siblings_it_takes_turns() {
     assert_eq!(brief.out.starts_with("NOT SMT:"), !is_smt, "{}", brief.out);
     if !is_smt {
         assert!(brief.out.contains("Taking turns"), "{}", brief.out);
-        // Two that share a CPU have half of it each; on a busy machine most of them show it, and not each.
-        let slowed = beside.iter().filter(|it| it["slowdown"]["value"].as_f64() > Some(1.3));
-        assert!(slowed.count() >= 3, "{beside:?}");
+        // Two that share a CPU have half of it each. Where others have most of it, alone too, that shows less, and not in each.
+        let slowed = beside.iter().filter(|it| it["slowdown"]["value"].as_f64() > Some(1.05));
+        assert!(slowed.count() >= 6, "{beside:?}");
     }
     let ran = coretwin(folder.path(), &["cputime", "--rulers", "--spinner", "l2", "--", "true"]);
     assert!(ran.status == 2 && ran.err.contains("cannot be used with"), "{}", ran.err);

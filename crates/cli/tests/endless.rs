@@ -150,6 +150,7 @@ const FILES: &[(&str, &[&str], Expect)] = &[
         &["simulate", "sweep", "ablation", "--out", "w"],
         Expect::Refused(&caps::RECORD),
     ),
+    ("p.json", &["sched", "start", "--partners=p.json"], Expect::Refused(&caps::RECORD)),
     ("a.json", &["compare", "a.json", "good.json"], Expect::Refused(&caps::IMPORT)),
     ("a.xml", &["compare", "a.xml", "good.json"], Expect::Refused(&caps::IMPORT)),
     ("t.csv", &["audit", "t.csv"], Expect::Refused(&caps::TABLE)),

@@ -2,6 +2,7 @@
 //! and a live scheduler read the same table, so that what is tried in one means the same in the other.
 
 pub mod decide;
+pub mod partners;
 
 use crate::simulation::policy_parameter::Parameter;
 

@@ -36,6 +36,10 @@ pub(super) const COUNTERS: &[Counter] = &[
     sum("preempted", "a task lost its CPU to one with less CPU time"),
     sum("picked", "taken from the queue of the own core"),
     sum("picked_of_cpu", "taken from the queue of the own CPU"),
+    sum(
+        "partnered",
+        "taken from the queue of the own core before its turn: it goes better with what a sibling runs",
+    ),
     sum("went_on", "at the end of a slice the same task went on"),
     sum("stolen", "a CPU without work took a waiting task of a busier core"),
     sum("evened_out", "a busy CPU took a waiting task of a busier core"),

@@ -2,12 +2,13 @@
 
 use super::places::{CPUS_MAX, Places, THREADS_MAX};
 use super::statistics::{CoreNow, Statistics};
-use super::{Counter, Decision, End, Options, Trial};
+use super::{Counter, Decision, End, Options, Partners, Trial, Wish};
 use crate::Error;
 use crate::object;
 use crate::programs::Program;
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::simulation::core_queue;
+use coretwin_base::simulation::core_queue::partners::{KINDS_MAX, NAME_BYTES};
 use coretwin_host::root::Root;
 use coretwin_host::sched_ext::btf;
 use coretwin_host::sched_ext::doctor::LATER;
@@ -57,23 +58,15 @@ impl Scheduler {
     /// # Errors
     /// A kernel without sched_ext, another scheduler loaded, no permission, a machine that is too
     /// large or changed meanwhile, or whatever the kernel did not like; nothing is loaded then.
-    pub fn load(options: &Options) -> Result<Self, Error> {
-        Self::load_for_trial(options, &Trial::default())
-    }
-
-    /// The same with what only trials of the scheduler set.
-    ///
-    /// # Errors
-    /// As [`Scheduler::load`].
-    pub fn load_for_trial(options: &Options, trial: &Trial) -> Result<Self, Error> {
+    pub fn load(wish: &Wish) -> Result<Self, Error> {
         let root = Root::system();
         check(&root)?;
         // Before the topology is read: if CPUs come or go from here on, the kernel refuses.
         let hotplug = root.number(&format!("{STATE}/hotplug_seq")).unwrap_or(0);
         let places = read_places(&root)?;
-        let program = Program::of(options);
+        let program = Program::of(&wish.options);
         let mut open = object::open(program.object, program.bytes)?;
-        prepare(&mut open, options, trial, &places, hotplug)?;
+        prepare(&mut open, wish, &places, hotplug)?;
         set_flags(&mut open, program.object, flags_of_later(program.object)?);
         let mut object = object::load(program.object, open)?;
         let link = attach(&mut object, program.object)?;
@@ -200,21 +193,17 @@ fn read_places(root: &Root) -> Result<Places, Error> {
 }
 
 /// Writes what the program reads but never changes.
-fn prepare(
-    open: &mut OpenObject,
-    options: &Options,
-    trial: &Trial,
-    places: &Places,
-    hotplug: u64,
-) -> Result<(), Error> {
+fn prepare(open: &mut OpenObject, wish: &Wish, places: &Places, hotplug: u64) -> Result<(), Error> {
+    let Wish { options, partners, trial } = wish;
     let watchdog = trial.watchdog.unwrap_or(WATCHDOG_MAX).min(WATCHDOG_MAX);
     let timeout_ms = u32::try_from(watchdog.as_millis()).unwrap_or(0);
     let operations = Program::of(options).object;
     for mut map in open.maps_mut() {
         let bytes = match map.name().to_str() {
             Some(".rodata.options") if options.policy().name == core_queue::NAME => {
-                options_image(options, trial, places)
+                options_image(options, partners, trial, places)
             }
+            Some(".rodata.partners") => partners_image(partners),
             Some(".rodata.options") => values_image(options, trial, places),
             Some(".rodata.places") => places_image(places),
             Some(".rodata.members") => members_image(places),
@@ -307,7 +296,12 @@ fn values_image(options: &Options, trial: &Trial, places: &Places) -> Vec<u8> {
 }
 
 /// `struct options` of `c/core_queue.h`.
-fn options_image(options: &Options, trial: &Trial, places: &Places) -> Vec<u8> {
+fn options_image(
+    options: &Options,
+    partners: &Partners,
+    trial: &Trial,
+    places: &Places,
+) -> Vec<u8> {
     let number = |name: &str| options.number(name).unwrap_or_default().unsigned_abs();
     let mut bytes = Vec::new();
     for ns in [
@@ -326,8 +320,22 @@ fn options_image(options: &Options, trial: &Trial, places: &Places) -> Vec<u8> {
         ["active", "affinity", "follow", "idle_core_first", "passive", "pickup", "wakeup"];
     bytes.extend(switches.map(|name| u8::from(options.is_on(name))));
     bytes.extend([trial.stuck, !trial.silent, trial.tells].map(u8::from));
-    bytes.extend([0; 6]);
+    bytes.push(partners.names().len().min(KINDS_MAX) as u8);
+    bytes.extend([0; 5]);
     bytes
+}
+
+/// `struct partners` of `c/core_queue.h`.
+fn partners_image(partners: &Partners) -> Vec<u8> {
+    let names = (0..KINDS_MAX).flat_map(|kind| {
+        let mut name = [0; NAME_BYTES + 1];
+        let known = partners.names().get(kind).map_or(&[][..], |name| name.as_bytes());
+        name.iter_mut().zip(known).for_each(|(byte, known)| *byte = *known);
+        name
+    });
+    let pairs = (0..KINDS_MAX).flat_map(|one| (0..KINDS_MAX).map(move |other| (one, other)));
+    let together = pairs.flat_map(|(one, other)| partners.together(one, other).to_ne_bytes());
+    names.chain(together).collect()
 }
 
 /// `struct place` of every CPU.
@@ -398,7 +406,8 @@ mod tests {
             let mut open = object::open(program.object, program.bytes).expect("object");
             let options = Options::of(program.policy());
             assert!(options.iter().count() <= VALUES_MAX);
-            prepare(&mut open, &options, &Trial::default(), &places, 7).expect("prepared");
+            let wish = Wish { options, ..Wish::default() };
+            prepare(&mut open, &wish, &places, 7).expect("prepared");
             let before = value_of(&open, program.object).expect("operations");
             set_flags(&mut open, program.object, 1 << 4);
             let value = value_of(&open, program.object).expect("operations");
@@ -419,7 +428,8 @@ mod tests {
         let places = Places { places: Vec::new(), cores: Vec::new() };
         let trial = |silent| Trial { silent, ..Trial::default() };
         // Behind four times, four numbers, seven switches and `stuck`.
-        let own = |silent| options_image(&Options::default(), &trial(silent), &places)[56];
+        let (options, none) = (Options::default(), Partners::default());
+        let own = |silent| options_image(&options, &none, &trial(silent), &places)[56];
         assert_eq!((own(false), own(true)), (1, 0));
         // Behind the parameters, three numbers and `stuck`.
         let options = Options::of(PROGRAMS[1].policy());

@@ -22,6 +22,7 @@ mod statistics;
 #[cfg(not(feature = "bpf"))]
 mod without;
 
+pub use coretwin_base::simulation::core_queue::partners::Partners;
 pub use coretwin_base::simulation::live::Options;
 pub use counters::{Counter, Kind};
 pub use decision::Decision;
@@ -47,4 +48,13 @@ pub struct Trial {
     pub silent: bool,
     /// The first decisions of each kind are told with what they were taken from.
     pub tells: bool,
+}
+
+/// What it is loaded with: its parameters, which programs go well together, and what a trial sets.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Wish {
+    pub options: Options,
+    /// For core-queue alone; none: nobody is told apart.
+    pub partners: Partners,
+    pub trial: Trial,
 }

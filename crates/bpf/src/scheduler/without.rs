@@ -1,6 +1,6 @@
 //! The loader of a build without BPF: its shape, and no value of it.
 
-use super::{Decision, End, Options, Statistics, Trial};
+use super::{Decision, End, Statistics, Wish};
 use crate::Error;
 use std::convert::Infallible;
 
@@ -8,11 +8,7 @@ use std::convert::Infallible;
 pub struct Scheduler(Infallible);
 
 impl Scheduler {
-    pub fn load(_: &Options) -> Result<Self, Error> {
-        Err(Error::NotBuilt)
-    }
-
-    pub fn load_for_trial(_: &Options, _: &Trial) -> Result<Self, Error> {
+    pub fn load(_: &Wish) -> Result<Self, Error> {
         Err(Error::NotBuilt)
     }
 

@@ -9,11 +9,16 @@ mod stop;
 mod view;
 
 use crate::exit::usage;
+use crate::out;
 use anyhow::Result;
+use coretwin_base::caps;
+use coretwin_base::simulation::core_queue;
 use coretwin_base::simulation::live::{Options, POLICIES, Policy};
 use coretwin_base::simulation::policy_parameter::Parameter;
-use coretwin_bpf::scheduler::Trial;
+use coretwin_bpf::scheduler::{Partners, Trial, Wish};
 use coretwin_host::root::Root;
+use std::ffi::OsString;
+use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,6 +28,7 @@ Examples:
   coretwin sched doctor                     whether it could be loaded here, without loading it
   sudo coretwin sched start                 in charge until Ctrl-C, with live statistics
   sudo coretwin sched start --detach --set idle_core_first=off --set slice_us=5000
+  sudo coretwin sched start --partners pairs.json      of what waits, what goes best with the sibling's
   sudo coretwin sched start --policy linux-2.4.19      the scheduler of the article's older kernel
   sudo coretwin sched start --policy linux-2.5.32-a9   of its newer one, with the patch for siblings
   sudo coretwin sched status --watch        what it does, each second
@@ -89,17 +95,16 @@ struct Set {
     /// A parameter, repeatable; `coretwin sched start --help` lists them
     #[arg(long = "set", value_name = "NAME=VALUE")]
     set: Vec<String>,
+    /// Which programs go well together: what `cputime --with A,B,… --json` printed on this machine. Of the first
+    /// that wait on a core, core-queue runs the one that goes best with what the sibling runs
+    #[arg(long, value_name = "FILE")]
+    partners: Option<PathBuf>,
     /// Never gives a task a CPU, so that the kernel's watchdog ends it
     #[arg(long, hide = true)]
     trial_stuck: bool,
     /// How long a task may wait before the kernel's watchdog ends it
     #[arg(long, hide = true, value_name = "N")]
     trial_watchdog_ms: Option<u64>,
-}
-
-struct Wish {
-    options: Options,
-    trial: Trial,
 }
 
 impl Set {
@@ -112,16 +117,42 @@ impl Set {
             options.set(name, value).map_err(usage)?;
         }
         let watchdog = self.trial_watchdog_ms.map(Duration::from_millis);
-        Ok(Wish { options, trial: Trial { stuck: self.trial_stuck, watchdog, ..Trial::default() } })
+        let partners = self.partners()?;
+        let trial = Trial { stuck: self.trial_stuck, watchdog, ..Trial::default() };
+        Ok(Wish { options, partners, trial })
     }
-}
 
-impl Wish {
-    fn trial_arguments(&self) -> Vec<String> {
-        let stuck = self.trial.stuck.then(|| "--trial-stuck".to_owned());
-        let watchdog = self.trial.watchdog;
-        let watchdog = watchdog.map(|time| format!("--trial-watchdog-ms={}", time.as_millis()));
-        stuck.into_iter().chain(watchdog).collect()
+    fn partners(&self) -> Result<Partners> {
+        let Some(path) = &self.partners else { return Ok(Partners::default()) };
+        if self.policy != core_queue::NAME {
+            return Err(usage(format!("--partners is for core-queue, not for {}", self.policy)));
+        }
+        let text = File::open(path).and_then(|file| caps::RECORD.text(file));
+        let text = text.map_err(|error| error.to_string());
+        let partners = text.and_then(|text| Partners::read(&text));
+        let partners = partners.map_err(|why| usage(format!("{}: {why}", path.display())))?;
+        for name in partners.alone() {
+            out::news(&format!(
+                "{name} was not measured beside itself, so that none of its tasks waits for a better partner; cputime \
+                 measures that if --with names it twice, like a='{name} …',b='{name} …'"
+            ));
+        }
+        Ok(partners)
+    }
+
+    /// What a process of its own is told besides the parameters.
+    fn arguments(&self) -> Result<Vec<OsString>> {
+        let mut arguments: Vec<OsString> = Vec::new();
+        if let Some(path) = &self.partners {
+            arguments.extend(["--partners".into(), std::path::absolute(path)?.into()]);
+        }
+        if self.trial_stuck {
+            arguments.push("--trial-stuck".into());
+        }
+        if let Some(ms) = self.trial_watchdog_ms {
+            arguments.push(format!("--trial-watchdog-ms={ms}").into());
+        }
+        Ok(arguments)
     }
 }
 
@@ -130,7 +161,9 @@ const INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) fn run(args: &Args) -> Result<u8> {
     let root = Root::system();
     match &args.what {
-        What::Start { set, detach } => keep::start(&root, &set.wish()?, *detach),
+        What::Start { set, detach } => {
+            keep::start(&root, &set.wish()?, detach.then(|| set.arguments()).transpose()?)
+        }
         What::Status(how) => status::run(&root, how),
         What::Stop => stop::run(&root),
         What::Doctor { root: None, json } => doctor::run(&root, *json),

@@ -31,6 +31,9 @@ pub struct Record {
     /// When it was loaded, in UTC, `2026-01-31T12:00:00Z`.
     pub loaded_utc: String,
     pub options: Options,
+    /// Programs of which it knows who goes well with whom on a core.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub partners: Vec<String>,
     /// When these were counted.
     pub counted_utc: String,
     /// By the names that `sched status` explains.
@@ -79,6 +82,7 @@ impl Record {
             study: study.map(|process| capture::holder(root, process)),
             loaded_utc: now_utc.clone(),
             options,
+            partners: Vec::new(),
             counted_utc: now_utc,
             counters: BTreeMap::new(),
             cores: Vec::new(),

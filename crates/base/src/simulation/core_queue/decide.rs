@@ -141,6 +141,18 @@ pub fn rank(is_near: bool, waited_ns: u64) -> u64 {
     (u64::from(is_near) << 63) | waited_ns.min(u64::MAX >> 1)
 }
 
+/// Which of up to four heads of a queue goes best with what a sibling runs, by what a core does with each pair (0: not
+/// known): the first, unless another is worth a hundredth more.
+pub fn best_partner(together: [u64; 4]) -> usize {
+    let mut best = (0, together[0] + together[0] / 100);
+    for (index, value) in together.into_iter().enumerate().skip(1) {
+        if together[0] > 0 && value > best.1 {
+            best = (index, value);
+        }
+    }
+    best.0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,12 +1,12 @@
 //! `coretwin sched keep`: the process that holds the scheduler for others, and what any holder does
 //! while it is loaded: writes the record that everybody reads, and watches for the end.
 
-use super::{INTERVAL, Wish, doctor, view};
+use super::{INTERVAL, doctor, view};
 use crate::exit::{CELLS_FAILED, DONE};
 use crate::switching::OURSELVES;
 use crate::{out, signals};
 use anyhow::{Result, anyhow};
-use coretwin_bpf::scheduler::{CoreNow, End, Scheduler, Trial};
+use coretwin_bpf::scheduler::{CoreNow, End, Scheduler, Trial, Wish};
 use coretwin_host::lock;
 use coretwin_host::root::Root;
 use coretwin_host::sched_ext::keeper;
@@ -16,6 +16,7 @@ use coretwin_lab::host_machine::now_utc;
 use coretwin_lab::machine::Stop;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, set_parent_process_death_signal, setsid};
+use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -97,8 +98,9 @@ pub(super) struct Held<'a> {
 impl<'a> Held<'a> {
     pub(super) fn load(root: &'a Root, wish: &'a Wish, study: Option<u32>) -> Result<Self> {
         let trial = Trial { silent: study.is_some(), ..wish.trial.clone() };
-        let scheduler = Scheduler::load_for_trial(&wish.options, &trial)?;
-        let record = Record::new(root, wish.options.clone(), study, now_utc());
+        let scheduler = Scheduler::load(&Wish { trial, ..wish.clone() })?;
+        let mut record = Record::new(root, wish.options.clone(), study, now_utc());
+        record.partners = wish.partners.names().to_vec();
         record::write(root, &record)?;
         Ok(Self { root, wish, study, scheduler, record })
     }
@@ -186,16 +188,17 @@ fn ending_of(end: &End) -> Ending {
     }
 }
 
-pub(super) fn start(root: &Root, wish: &Wish, detach: bool) -> Result<u8> {
+/// Loads it, and stays with it; with arguments, a process of its own that gets them does.
+pub(super) fn start(root: &Root, wish: &Wish, detached: Option<Vec<OsString>>) -> Result<u8> {
     let name = wish.options.policy().name;
     if let Some(why) = doctor::refusal(root) {
         return Err(anyhow!("{name} is not loaded: {why}"));
     }
     // A study that runs would measure the change; one that begins later finds it and says so.
     drop(lock::acquire(root)?);
-    if detach {
+    if let Some(arguments) = detached {
         let mut command = keeper::command(Path::new(OURSELVES), &wish.options, None);
-        let process = keeper::detach(command.args(wish.trial_arguments()))?;
+        let process = keeper::detach(command.args(arguments))?;
         out::text(&format!(
             "{name} is in charge, held by process {process}; coretwin sched status tells what it \
              does, coretwin sched stop unloads it\n"

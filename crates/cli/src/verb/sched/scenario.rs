@@ -1,12 +1,12 @@
 //! `coretwin sched scenario`: a scenario of the simulated kernel, run for real.
 
-use super::{Wish, doctor};
+use super::doctor;
 use crate::exit::{CELLS_FAILED, DONE, usage};
 use crate::verb::simulate::sched::scenario_of;
 use crate::{host, out};
 use anyhow::{Result, anyhow};
 use coretwin_base::schema::SCHEMA;
-use coretwin_bpf::scheduler::{Decision, Scheduler, Statistics, Trial};
+use coretwin_bpf::scheduler::{Decision, Scheduler, Statistics, Trial, Wish};
 use coretwin_host::root::Root;
 use coretwin_lab::live_scenario::{self, LiveRun};
 use serde::Serialize;
@@ -80,6 +80,7 @@ pub(super) fn run(wish: &Wish, how: &How) -> Result<u8> {
     let layout = scenario.layout().map_err(usage)?;
     let (name, tells) = (wish.options.policy().name, how.trial_decisions);
     let trial = Trial { watch: Some(std::process::id()), tells, ..wish.trial.clone() };
+    let wish = &Wish { trial, ..wish.clone() };
     if !how.kernel
         && let Some(why) = doctor::refusal(&Root::system())
     {
@@ -87,7 +88,7 @@ pub(super) fn run(wish: &Wish, how: &How) -> Result<u8> {
     }
     let scheduler = match how.kernel {
         true => None,
-        false => Some(Scheduler::load_for_trial(&wish.options, &trial)?),
+        false => Some(Scheduler::load(wish)?),
     };
     let count = || scheduler.as_ref().and_then(|scheduler| scheduler.statistics().ok());
     let mut before = None;

@@ -107,6 +107,9 @@ fn describe(status: &Status) -> String {
             "options",
             if changed.is_empty() { "all at their defaults".to_owned() } else { changed.join(" ") },
         );
+        if !record.partners.is_empty() {
+            put("partners", record.partners.join(" "));
+        }
         put("queues", view::queues(record));
         if record.study.is_some() && record.counters.is_empty() {
             put("counters", "none: nothing is counted while a study measures".to_owned());

@@ -9,6 +9,7 @@ use super::CoreQueue;
 use super::queues::{Place, Queues};
 use crate::kernel::{CpuId, TaskId, View};
 use crate::policies::weight::NORMAL;
+use coretwin_base::simulation::core_queue::decide;
 
 const CLASSES: usize = 4;
 /// How many times slower than the fastest the tasks of a class are at most.
@@ -18,8 +19,8 @@ const SAMPLE_MIN_NS: u64 = 20_000;
 /// Tasks looked at, and how often one may be passed over in a row.
 const HEADS: usize = 4;
 const PASSED_MAX: u32 = 2;
-/// A partner is worth passing others over if the core does so much more.
-const WORTH: f64 = 1.01;
+/// What a core does with two tasks by the classes learnt, as whole numbers.
+const SCALE: f64 = 1e6;
 
 /// What a pair of classes is taken for before it was seen: more than most are, so that it is tried. Tasks that never
 /// sleep keep their order otherwise, and the same pairs for good.
@@ -103,12 +104,12 @@ impl Partners {
     }
 
     /// What a core does with two tasks, on a scale of its own.
-    fn together(&self, view: &View, one: TaskId, other: TaskId) -> Option<f64> {
+    fn together(&self, view: &View, one: TaskId, other: TaskId) -> Option<u64> {
         if let Some(known) = view.oracle_of(one, other) {
-            return Some(known as f64);
+            return Some(known);
         }
         let (one, other) = (self.class(view, one)?, self.class(view, other)?);
-        Some(self.beside[one][other] + self.beside[other][one])
+        Some(((self.beside[one][other] + self.beside[other][one]) * SCALE) as u64)
     }
 
     /// Which of the first tasks in a queue goes best with what a sibling of a CPU runs: the first, unless
@@ -117,15 +118,11 @@ impl Partners {
         let Some(beside) = view.online_siblings(cpu).find_map(|cpu| view.current(cpu)) else {
             return 0;
         };
-        let of = |task: &TaskId| self.together(view, *task, beside);
-        let Some(first) = heads.first().and_then(of) else { return 0 };
-        let mut best = (0, first * WORTH);
-        for (index, value) in heads.iter().map(of).enumerate() {
-            if let Some(value) = value.filter(|value| *value > best.1) {
-                best = (index, value);
-            }
+        let mut values = [0; HEADS];
+        for (value, task) in values.iter_mut().zip(heads) {
+            *value = self.together(view, *task, beside).unwrap_or(0);
         }
-        best.0
+        decide::best_partner(values)
     }
 }
 

@@ -5,7 +5,7 @@
 use super::behaviours::{counter, scenario};
 use super::load::{self, Load};
 use super::rough::used_ticks_in;
-use crate::vm::guest::Guest;
+use crate::vm::guest::{Guest, mount_one, read};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use std::time::Duration;
@@ -36,6 +36,10 @@ pub(super) fn run(guest: &mut Guest) -> Result<()> {
         .check_told("pull: tasks leave a crowded core while they wait, and for idle CPUs", pull)?;
     guest.check_told("clock: who changes cores waits for nobody's past", clock)?;
     guest.check_told("load: who waits counts where tasks start", crowd)?;
+    guest.check_told(
+        "partners: of what waits goes next what goes best with the sibling's",
+        partners,
+    )?;
     guest.check_told("shares by nice value, weight of groups and masks", shares)?;
     Ok(())
 }
@@ -142,6 +146,95 @@ fn crowd() -> Result<String> {
     let fairness = record["fairness"].as_f64().context("no fairness")?;
     let told = format!("the least had {fairness:.2} of the most");
     ensure!(fairness > 0.75, "{told}");
+    Ok(told)
+}
+
+/// As `cputime --with` prints pairs of two programs that go well together, and not beside themselves.
+const PAIRS: &str = r#"{"schema":1,"work":"l,r","spinner":"each","control":null,"topology_trust":"reported","meaning":[],
+"cpus":{"work":0,"neighbour":1,"relation":"siblings"},"conditions":[],"spinners_alone":[],"factors":null,"blocks":1,
+"blocks_set_aside":0,"seed":1,"stopped_because":"blocks","warnings":[],"placement":null,"commands":[
+{"name":"l","argv":["/tmp/busybox-l"]},{"name":"m","argv":["/tmp/busybox-l"]},
+{"name":"r","argv":["/tmp/busybox-r"]},{"name":"s","argv":["/tmp/busybox-r"]}],"pairs":[YY,ZZ,XX]}"#;
+
+/// How much of the time in which both CPUs of the first core run a loop the two are of different programs, by the
+/// kernel's trace of who runs.
+fn mixed() -> Result<f64> {
+    let set = |name: &str, value: &str| {
+        let path = format!("/sys/kernel/tracing/{name}");
+        std::fs::write(&path, value).with_context(|| path.clone())
+    };
+    mount_one("tracefs", "/sys/kernel/tracing", "").ok();
+    for (name, value) in [
+        ("tracing_on", "0"),
+        ("trace", ""),
+        ("buffer_size_kb", "8192"),
+        ("events/sched/sched_switch/enable", "1"),
+        ("tracing_on", "1"),
+    ] {
+        set(name, value)?;
+    }
+    std::thread::sleep(Duration::from_secs(8));
+    set("tracing_on", "0")?;
+    let text = read("/sys/kernel/tracing/trace")?;
+    set("events/sched/sched_switch/enable", "0")?;
+    let mut runs = [String::new(), String::new()];
+    let (mut mixed_s, mut all_s, mut before_s) = (0.0, 0.0, None);
+    for (cpu, at_s, next) in text.lines().filter_map(switch) {
+        let since_s = at_s - before_s.replace(at_s).unwrap_or(at_s);
+        if runs.iter().all(|name| name.starts_with("busybox-")) {
+            all_s += since_s;
+            mixed_s += if runs[0] == runs[1] { 0.0 } else { since_s };
+        }
+        if let Some(runs) = runs.get_mut(cpu) {
+            next.clone_into(runs);
+        }
+    }
+    ensure!(all_s > 2.0, "side by side for {all_s:.2} s");
+    Ok(mixed_s / all_s)
+}
+
+/// CPU, time and the program that comes of a line of the trace: `… [000] d..2. 12.345678: sched_switch: … next_comm=…`.
+fn switch(line: &str) -> Option<(usize, f64, &str)> {
+    let (head, rest) = line.split_once(": sched_switch: ")?;
+    let (head, time) = head.rsplit_once(' ')?;
+    let cpu = head.rsplit_once('[')?.1.split_once(']')?.0.parse().ok()?;
+    let next = rest.split_once("next_comm=")?.1.split_once(" next_pid=")?.0;
+    Some((cpu, time.parse().ok()?, next))
+}
+
+/// Four loops on one core, two of each program: who is beside whom, and shares.
+fn partners() -> Result<String> {
+    let pair = |a: u32, b: u32, slowdown: f64| {
+        let ends = r#""low_a":null,"high_a":null,"low_b":null,"high_b":null"#;
+        let core = r#""core_yield":{"value":1.0,"low":null,"high":null}"#;
+        format!(
+            r#"{{"a":{a},"b":{b},"slowdown_a":{slowdown},"slowdown_b":{slowdown},{ends},{core}}}"#
+        )
+    };
+    let text = PAIRS.replace("YY", &pair(0, 1, 2.0)).replace("ZZ", &pair(2, 3, 2.0));
+    std::fs::write("/tmp/pairs.json", text.replace("XX", &pair(0, 2, 1.2)))?;
+    let mut load = Load::default();
+    for name in ["/tmp/busybox-l", "/tmp/busybox-r"] {
+        std::fs::copy("/bin/busybox", name).context(name)?;
+        for _ in 0..2 {
+            load.add(&["taskset", "3", name, "sh", "-c", "while :; do :; done"])?;
+        }
+    }
+    load::start(&[])?;
+    let without = mixed()?;
+    load::stop()?;
+    load::start_with(&["--partners", "/tmp/pairs.json"])?;
+    let used = used_ticks_in(&load, Duration::from_secs(10))?;
+    let with = mixed()?;
+    let taken = load::status()?["loaded"]["counters"]["partnered"].as_u64().unwrap_or(0);
+    load::stop()?;
+    let (least, most) = (used.iter().min().context("none")?, used.iter().max().context("none")?);
+    let told = format!(
+        "mixed {with:.2} of the time, {without:.2} without, {taken} before their turn, ticks {least} to {most}"
+    );
+    // An emulated CPU may stand still for hundreds of turns of its sibling, beside which the two others and one of its own
+    // program go in turns then: two thirds are mixed whatever is chosen.
+    ensure!(with > without && taken > 100 && *least as f64 > 0.8 * *most as f64, "{told}");
     Ok(told)
 }
 

@@ -91,8 +91,13 @@ pub(super) fn start(set: &[&str]) -> Result<()> {
 
 /// Loads the scheduler of a policy.
 pub(super) fn start_policy(policy: &str, set: &[&str]) -> Result<()> {
-    let mut arguments = vec!["sched", "start", "--detach", "--policy", policy];
-    arguments.extend(set.iter().flat_map(|pair| ["--set", pair]));
+    let set = set.iter().flat_map(|pair| ["--set", pair]);
+    start_with(&["--policy", policy].into_iter().chain(set).collect::<Vec<_>>())
+}
+
+/// Loads a scheduler with these options.
+pub(super) fn start_with(options: &[&str]) -> Result<()> {
+    let arguments = [&["sched", "start", "--detach"], options].concat();
     let output = output("coretwin", &arguments)?;
     ensure!(output.status.success(), "start: {}", String::from_utf8_lossy(&output.stderr));
     is_ours()

@@ -64,7 +64,7 @@ sends to many was displaced by the first that it woke, which found one message. 
 next have woken, too, one that runs has 2 ms now. Thousands of messages a second, the middle of three runs in one boot
 (of p2dq in another):
 
-| chat | the kernel's own | displaced at once | after 2 ms | never, slices of 10 ms, lag forgotten | p2dq |
+| chat | the kernel's own | displaced at once | after 2 ms, always | never, slices of 10 ms, lag forgotten | p2dq |
 |---|---|---|---|---|---|
 | 10 rooms, 4 messages a user | 9.8 | 9.4 | 10.7 | 13.8 | 14.5 |
 | 10 rooms, 16 messages | 10.9 | 14.8 | 15.4 | 19.9 | 21.5 |
