@@ -209,6 +209,9 @@ void on_stopping(u64 *context)
 		task->word = decided('k', here->word, !runnable, after_ns, 0, word_of(here->word, !runnable, after_ns));
 		task->handed = 0;
 	}
+	/* A new process has its parent's name until it starts a program. */
+	if (options.kinds)
+		task->kind = kind_of(p);
 	task->stopped = runnable;
 	task->give_away = runnable && here->asked;
 	here->asked = false;
@@ -230,6 +233,8 @@ void on_tick(u64 *context)
 	u64 now = now_ns(), from;
 
 	look(core, now);
+	if (options.kinds)
+		here->kind = kind_of(p);
 	if (here->followed)
 		kick(cpu, KICK_PREEMPT);
 	from = before(here->ticked_ns, here->started_ns) ? here->started_ns : here->ticked_ns;

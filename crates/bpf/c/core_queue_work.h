@@ -68,7 +68,13 @@ static u32 kind_of(struct task_struct *p)
 	return 0;
 }
 
-/* What a sibling of a CPU runs, of programs that are told apart. */
+/* Heads of a queue that are looked at for a partner, and how often in a row one is passed over. */
+#define HEADS 4
+#define PASSED_MAX 2
+/* A slice ends at a tick, which is up to so long after it. */
+#define TICK_MAX_NS 10000000ull
+
+/* What the first sibling of a CPU that runs a task runs: a program that is told apart, else 0. */
 static u32 kind_beside(u32 cpu)
 {
 	u32 core = core_number(cpu), index;
@@ -78,17 +84,11 @@ static u32 kind_beside(u32 cpu)
 
 		if (sibling == NONE)
 			break;
-		if (sibling != cpu && cpu_of(sibling)->runs && cpu_of(sibling)->kind)
+		if (sibling != cpu && cpu_of(sibling)->runs)
 			return cpu_of(sibling)->kind;
 	}
 	return 0;
 }
-
-/* Heads of a queue that are looked at for a partner, and how often in a row one is passed over. */
-#define HEADS 4
-#define PASSED_MAX 2
-/* A slice ends at a tick, which is up to so long after it. */
-#define TICK_MAX_NS 10000000ull
 
 /* What a core does with a task beside a program. */
 static u64 together(struct task *task, u32 beside)
@@ -98,30 +98,23 @@ static u64 together(struct task *task, u32 beside)
 
 /*
  * Which of the first tasks goes best with what a sibling runs: of the one that could go on, if it is the first, and of
- * those in a queue; all within a turn of the first.
+ * those in a queue; all within a turn of the first, which stands at `from`.
  */
-static u32 partner_in(u64 queue, u32 cpu, u32 beside, struct task *goes_on)
+static u32 partner_in(u64 queue, u32 cpu, u32 beside, u64 from, struct task *goes_on)
 {
 	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
 	struct task *task;
-	u64 values[HEADS] = {}, first = 0;
+	u64 values[HEADS] = {};
 	u32 index = 0;
 
-	if (goes_on) {
+	if (goes_on)
 		values[index++] = together(goes_on, beside);
-		first = goes_on->virtual_ns + by_weight(since(now_ns(), cpu_of(cpu)->started_ns), goes_on->weight);
-	}
-	if (goes_on && goes_on->passed >= PASSED_MAX)
-		return 0;
 	bpf_iter_scx_dsq_new(&it, queue, 0);
 	for (; index < HEADS; index++) {
 		p = bpf_iter_scx_dsq_next(&it);
-		if (!p || !(task = task_of(p)))
-			break;
-		if (!index)
-			first = task->virtual_ns;
-		if ((s64)(task->virtual_ns - first) > (s64)(options.slice_ns + TICK_MAX_NS))
+		if (!p || !(task = task_of(p)) ||
+		    (s64)(task->virtual_ns - from) > (s64)(options.slice_ns + TICK_MAX_NS))
 			break;
 		if (allowed(p, cpu))
 			values[index & (HEADS - 1)] = together(task, beside);
@@ -134,18 +127,19 @@ static u32 partner_in(u64 queue, u32 cpu, u32 beside, struct task *goes_on)
 }
 
 /* Takes the task of a core's queue that goes better with what a sibling runs than the first does; false: none does. */
-static bool take_partner(u64 queue, u32 cpu, struct task *goes_on)
+static bool take_partner(u64 queue, u32 cpu, u64 from, struct task *goes_on)
 {
-	u32 beside = kind_beside(cpu), best, index = goes_on ? 1 : 0;
+	u32 beside = kind_beside(cpu);
+	u32 best = beside ? partner_in(queue, cpu, beside, from, goes_on) : 0, index = goes_on ? 1 : 0;
 	struct bpf_iter_scx_dsq it;
 	struct task_struct *p;
 	struct task *task;
 	bool took = false;
 
-	best = beside ? partner_in(queue, cpu, beside, goes_on) : 0;
 	if (!best)
 		return false;
 	bpf_iter_scx_dsq_new(&it, queue, 0);
+	/* A sibling may have changed the queue since: then it is another, and yet nobody is passed over too often. */
 	for (; index < HEADS; index++) {
 		p = bpf_iter_scx_dsq_next(&it);
 		if (!p || !(task = task_of(p)))
@@ -154,11 +148,11 @@ static bool take_partner(u64 queue, u32 cpu, struct task *goes_on)
 			took = allowed(p, cpu) && move_from(&it, p, DSQ_LOCAL);
 			break;
 		}
+		if (task->passed >= PASSED_MAX)
+			break;
 		task->passed++;
 	}
 	bpf_iter_scx_dsq_destroy(&it);
-	if (took && goes_on)
-		goes_on->passed++;
 	return took;
 }
 
@@ -316,7 +310,7 @@ static bool own_work(u32 cpu, struct task_struct *goes_on)
 	else
 		is_own = own.is && (!shared.is || own_before(cpu, &own, &shared));
 	if (options.kinds && !is_own && !shared.overdue &&
-	    take_partner(of_core, cpu, shared.goes_on ? task_of(goes_on) : NULL)) {
+	    take_partner(of_core, cpu, shared.virtual_ns, shared.goes_on ? task_of(goes_on) : NULL)) {
 		cpu_of(cpu)->how = PARTNERED;
 		tell_next(of_core);
 		return true;

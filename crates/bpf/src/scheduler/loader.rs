@@ -8,7 +8,7 @@ use crate::object;
 use crate::programs::Program;
 use coretwin_base::machine::cpu_set::CpuSet;
 use coretwin_base::simulation::core_queue;
-use coretwin_base::simulation::core_queue::partners::{KINDS_MAX, NAME_BYTES};
+use coretwin_base::simulation::core_queue::partners::{KINDS_MAX, NAME_BYTES, kept};
 use coretwin_host::root::Root;
 use coretwin_host::sched_ext::btf;
 use coretwin_host::sched_ext::doctor::LATER;
@@ -329,7 +329,7 @@ fn options_image(
 fn partners_image(partners: &Partners) -> Vec<u8> {
     let names = (0..KINDS_MAX).flat_map(|kind| {
         let mut name = [0; NAME_BYTES + 1];
-        let known = partners.names().get(kind).map_or(&[][..], |name| name.as_bytes());
+        let known = partners.names().get(kind).map_or(&[][..], |name| kept(name));
         name.iter_mut().zip(known).for_each(|(byte, known)| *byte = *known);
         name
     });

@@ -95,8 +95,9 @@ struct Set {
     /// A parameter, repeatable; `coretwin sched start --help` lists them
     #[arg(long = "set", value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// Which programs go well together: what `cputime --with A,B,… --json` printed on this machine. Of the first
-    /// that wait on a core, core-queue runs the one that goes best with what the sibling runs
+    /// Which programs go well together: what `cputime --with a=A,b=A,c=B,d=B --json` printed on this machine. Of the
+    /// first that wait on a core, core-queue runs the one that goes best with what a sibling runs. Programs are told
+    /// apart by the name of their threads (comm), so that a script or a wrapper is what its program is called
     #[arg(long, value_name = "FILE")]
     partners: Option<PathBuf>,
     /// Never gives a task a CPU, so that the kernel's watchdog ends it
@@ -124,6 +125,11 @@ impl Set {
 
     fn partners(&self) -> Result<Partners> {
         let Some(path) = &self.partners else { return Ok(Partners::default()) };
+        if self.set.iter().any(|pair| pair == "pickup=off" || pair == "pickup=0") {
+            return Err(usage(
+                "--partners chooses from the queue of a core, which pickup=off leaves empty",
+            ));
+        }
         if self.policy != core_queue::NAME {
             return Err(usage(format!("--partners is for core-queue, not for {}", self.policy)));
         }
@@ -133,7 +139,7 @@ impl Set {
         let partners = partners.map_err(|why| usage(format!("{}: {why}", path.display())))?;
         for name in partners.alone() {
             out::news(&format!(
-                "{name} was not measured beside itself, so that none of its tasks waits for a better partner; cputime \
+                "{name} was not measured beside itself: beside one of its own the first that waits goes next; cputime \
                  measures that if --with names it twice, like a='{name} …',b='{name} …'"
             ));
         }
@@ -169,8 +175,12 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         What::Doctor { root: None, json } => doctor::run(&root, *json),
         What::Doctor { root: Some(folder), json } => doctor::run(&Root::at(folder), *json),
         #[cfg(feature = "sim")]
+        What::Scenario { set, .. } if set.partners.is_some() => Err(usage(
+            "--partners tells programs apart, and the tasks of a scenario are all of this one",
+        )),
+        #[cfg(feature = "sim")]
         What::Scenario { set, how } => scenario::run(&set.wish()?, how),
-        What::Keep { set, study } => keep::run(&root, &set.wish()?, *study),
+        What::Keep { set, study } => keep::run(&root, &set.wish(), *study),
     }
 }
 

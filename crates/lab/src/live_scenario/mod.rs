@@ -174,6 +174,9 @@ fn check(scenario: &Scenario, work: &Work) -> Result<(), Error> {
     if !work.script.is_empty() {
         return refuse("what happens to its machine");
     }
+    if work.starts.iter().any(|start| start.group_weight.is_some()) {
+        return refuse("a group's weight");
+    }
     if work.starts.iter().map(|start| start.count).sum::<u32>() > TASKS_MAX {
         return refuse(&format!("so many tasks (more than {TASKS_MAX})"));
     }

@@ -132,6 +132,12 @@ fn check_start(machine: &Machine, work: &Work, start: &Start) -> Checked {
     };
     let checked = check_nice(start.nice)
         .and_then(|()| check_mask(machine, start.mask.as_ref()))
+        .and_then(|()| {
+            let weight = start.group_weight.unwrap_or(100);
+            need((1..=10_000).contains(&weight), || {
+                format!("a group's weight is 1 to 10000, not {weight}")
+            })
+        })
         .and_then(|()| start.on.map_or(Ok(()), |cpu| check_cpu(machine, cpu)))
         .and_then(|()| match start.class {
             Class::Normal | Class::Idle | Class::RoundRobin(1..=99) | Class::Fifo(1..=99) => Ok(()),

@@ -91,6 +91,8 @@ pub struct TaskView {
     pub class: Class,
     /// -20 to 19; lower is more.
     pub nice: i8,
+    /// `cpu.weight` of the group that it is alone in; 100 is the usual.
+    pub group_weight: u32,
     /// Where it may run: a number of [`View::masks`].
     pub mask: u32,
     /// The CPU it runs or last ran on. For a new task: its parent's.
@@ -249,6 +251,7 @@ impl View {
             state: TaskState::Blocked,
             class: Class::Normal,
             nice: 0,
+            group_weight: 100,
             mask: 0,
             last_cpu,
             address_space: 0,

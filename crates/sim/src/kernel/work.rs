@@ -43,6 +43,8 @@ pub struct Start {
     pub at_ns: u64,
     /// Nice value, -20 to 19.
     pub nice: i8,
+    /// `cpu.weight` of a group that each of them is alone in, 1 to 10,000; `None`: 100. The article's policies know no groups.
+    pub group_weight: Option<u32>,
     pub class: Class,
     /// Where they may run; `None`: everywhere.
     pub mask: Option<CpuSet>,

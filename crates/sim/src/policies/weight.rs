@@ -1,6 +1,6 @@
 //! What classes and nice values are worth to the policies of today.
 
-use crate::kernel::Class;
+use crate::kernel::{Class, TaskView};
 
 /// Rank of the ordinary class; real-time classes come before it.
 pub(super) const NORMAL: u8 = 100;
@@ -37,6 +37,11 @@ const WEIGHTS: [u64; 40] = {
 pub(super) fn weight(nice: i8) -> u64 {
     let index = i16::from(nice) - i16::from(NICE_LEAST);
     WEIGHTS[index.clamp(0, 39) as usize]
+}
+
+/// Weight of a task, times that of its group.
+pub(super) fn weight_of(task: &TaskView) -> u64 {
+    (weight(task.nice) * u64::from(task.group_weight) / 100).max(1)
 }
 
 #[cfg(test)]

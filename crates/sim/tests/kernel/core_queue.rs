@@ -279,6 +279,32 @@ fn shares_of_nice_values_are_within_5_points() {
     }
 }
 
+/// Groups of `cpu.weight` 300 and 100 with a task each, and one of 100 with a task of nice 5 (0.33 of nice 0).
+#[test]
+fn shares_of_groups_are_within_5_points_under_core_queue_and_fair() {
+    for (policy, layout) in [("core-queue", "1x1"), ("core-queue", "1x2"), ("fair", "1x1")] {
+        let cpus = if layout == "1x2" { 2 } else { 1 };
+        let mut work = work(vec![hog(60_000)]);
+        let start = |(weight, nice)| Start {
+            group_weight: Some(weight),
+            nice,
+            count: 2 * cpus,
+            ..Start::of(0)
+        };
+        work.starts = [(300, 0), (100, 0), (100, 5)].map(start).to_vec();
+        let mut options = options(policy, 6000);
+        options.warmup_ns = 1000 * MS;
+        let outcome = outcome(&machine(layout, 1000), &work, &options);
+        let of =
+            |tasks: &[TaskOutcome]| tasks.iter().map(|it| it.time.raw_ns()).sum::<u64>() as f64;
+        let all = of(&outcome.tasks);
+        let shares = outcome.tasks.chunks(2 * cpus as usize).map(|tasks| of(tasks) / all);
+        for (share, expected) in shares.zip([0.693, 0.231, 0.076]) {
+            assert!((share - expected).abs() < 0.05, "{policy} {layout}: {share:.3} of {expected}");
+        }
+    }
+}
+
 /// CPU time of each program in a second: two hogs that may run everywhere, and two of nice 0 and 10 bound
 /// to CPU 2. `free` says how many of the first there are.
 fn beside_bound(free: u32) -> Vec<u64> {

@@ -100,7 +100,7 @@ learnt from instructions and time) and `[partner=2]` (speeds of pairs known), in
 (least to most) over seeds 1 to 5. The first four pairs of kinds are made up; the others are the simulated core's
 (`coretwin simulate core --matrix`). Slowdowns in per cent: beside its own kind and beside the other. Live
 there are only pairs that were measured before (`sched start --partners`), tried in guests, whose siblings share
-nothing. Learning needs counters, which no guest has; and where one kind disturbs far more than it is disturbed
+nothing, and a turn is a tick longer. Learning needs counters, which no guest has; and where one kind disturbs far more than it is disturbed
 (`bully`), it costs more than it finds.
 
 | kinds | slowdowns | machine | sleep | learnt | known |

@@ -1,6 +1,5 @@
 //! Which programs go well together on a core, from pairs that `cputime --with` measured.
 
-use crate::account::cputime::Relation;
 use crate::account::cputime::pairs::{PairSlowdown, Pairs, WithCommand};
 use crate::account::cputime::result::CputimeSummary;
 use std::path::Path;
@@ -21,7 +20,7 @@ impl Partners {
     pub fn read(text: &str) -> Result<Self, String> {
         let summary: CputimeSummary = serde_json::from_str(text)
             .map_err(|error| format!("not what cputime --with … --json prints: {error}"))?;
-        if summary.cpus.relation == Relation::Separate {
+        if !summary.cpus.relation.is_smt() {
             return Err(
                 "its commands did not run on siblings, so it says nothing about pairs on a core"
                     .to_owned(),
@@ -32,8 +31,8 @@ impl Partners {
 
     /// Commands of the same program are of one kind: such a pair tells what the program does beside itself.
     fn of(pairs: &Pairs) -> Result<Self, String> {
-        let programs: Vec<String> = pairs.commands.iter().map(name_of).collect::<Result<_, _>>()?;
-        let mut names = programs.clone();
+        let programs: Vec<&str> = pairs.commands.iter().map(name_of).collect::<Result<_, _>>()?;
+        let mut names: Vec<String> = programs.iter().map(|name| (*name).to_owned()).collect();
         names.sort();
         names.dedup();
         if let [only] = &names[..] {
@@ -44,6 +43,12 @@ impl Partners {
         if names.len() > KINDS_MAX {
             let count = names.len();
             return Err(format!("it has {count} programs; {KINDS_MAX} can be told apart"));
+        }
+        if let Some(two) = names.windows(2).find(|two| kept(&two[0]) == kept(&two[1])) {
+            let [one, other] = [&two[0], &two[1]];
+            return Err(format!(
+                "'{one}' and '{other}' begin alike, and the kernel keeps {NAME_BYTES} bytes of a name"
+            ));
         }
         let kind = |command: usize| {
             let program = programs.get(command)?;
@@ -66,7 +71,21 @@ impl Partners {
         }
         let mean = |all: &Vec<f64>| (all.iter().sum::<f64>() / all.len().max(1) as f64) as u32;
         let together = all.iter().map(|row| row.iter().map(mean).collect()).collect();
-        Ok(Self { names, together })
+        let partners = Self { names, together };
+        match partners.can_choose() {
+            true => Ok(partners),
+            false => Err(format!(
+                "beside no program two others are known, so that there is nothing to choose; name each twice, like \
+                 --with a={0},b={0},…",
+                programs.first().unwrap_or(&"CMD")
+            )),
+        }
+    }
+
+    /// Whether beside some program what a core does with two others is known.
+    fn can_choose(&self) -> bool {
+        let known = |row: &Vec<u32>| row.iter().filter(|work| **work > 0).count() > 1;
+        self.together.iter().any(known)
     }
 
     /// Programs of which nobody measured what they do beside themselves.
@@ -85,16 +104,18 @@ impl Partners {
     }
 }
 
-/// As the kernel calls the command's process.
-fn name_of(command: &WithCommand) -> Result<String, String> {
+/// The file name of a command's program, of which the kernel keeps the first bytes.
+fn name_of(command: &WithCommand) -> Result<&str, String> {
     let program = command.argv.first().filter(|_| !command.row);
     let name = program.and_then(|it| Path::new(it).file_name()).and_then(|it| it.to_str());
-    let name = name.filter(|it| !it.contains(char::is_control)).ok_or_else(|| {
+    name.filter(|it| !it.contains(char::is_control)).ok_or_else(|| {
         format!("'{}' is no program that the kernel knows by name", command.name.escape_debug())
-    })?;
-    let end = name.char_indices().map(|(at, letter)| at + letter.len_utf8());
-    let end = end.take_while(|end| *end <= NAME_BYTES).last().unwrap_or(0);
-    Ok(name[..end].to_owned())
+    })
+}
+
+/// What the kernel keeps of a name.
+pub fn kept(name: &str) -> &[u8] {
+    &name.as_bytes()[..name.len().min(NAME_BYTES)]
 }
 
 /// What both sides of a pair do, in thousandths of what one does alone.
@@ -130,11 +151,12 @@ mod tests {
         let measured = vec![pair(0, 1, 1.25, 2.0), pair(0, 2, 1.6, 1.6), pair(2, 1, 1.25, 4.0)];
         let partners = Partners::of(&Pairs { commands, pairs: measured, placement: None });
         let partners = partners.expect("partners");
-        assert_eq!(partners.names(), ["a-name-of-more-", "gzip"]);
+        assert_eq!(partners.names(), ["a-name-of-more-than-15", "gzip"]);
+        assert_eq!(kept(&partners.names()[0]), b"a-name-of-more-");
         let together = |one, other| partners.together(one, other);
         assert_eq!([together(0, 1), together(1, 0)], [1175, 1175]);
         assert_eq!([together(1, 1), together(0, 0), together(7, 0)], [1250, 0, 0]);
-        assert_eq!(partners.alone().collect::<Vec<_>>(), ["a-name-of-more-"]);
+        assert_eq!(partners.alone().collect::<Vec<_>>(), ["a-name-of-more-than-15"]);
     }
 
     #[test]
@@ -149,6 +171,11 @@ mod tests {
             (of(vec![command("a\x1b")], vec![]), "'a\\u{1b}' is no program"),
             (of(vec![command("sh"), command("/bin/sh")], vec![]), "all its commands 'sh'"),
             (of(two.clone(), vec![pair(0, 2, 1.0, 1.0)]), "commands 0 and 2; it has 2"),
+            (of(two.clone(), vec![pair(0, 1, 1.0, 1.0)]), "name each twice, like --with a=a,b=a"),
+            (
+                of(["a-long-long-name1", "a-long-long-name2"].map(command).to_vec(), vec![]),
+                "begin alike",
+            ),
             (of(two, vec![pair(0, 0, 0.0, 1.0)]), "[0.0, 1.0]"),
             (of((0..17).map(|it| command(&it.to_string())).collect(), vec![]), "17 programs"),
             (Partners::read("{").expect_err("refused"), "line 1"),

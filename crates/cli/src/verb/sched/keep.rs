@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 /// How often a scheduler is loaded again that CPUs have made to go.
 const RELOADS_MAX: u32 = 100;
 
-pub(super) fn run(root: &Root, wish: &Wish, study: Option<u32>) -> Result<u8> {
+pub(super) fn run(root: &Root, wish: &Result<Wish>, study: Option<u32>) -> Result<u8> {
     let stop = signals::stop_flag()?;
     match study {
         // The life line ends it; this is for a holder that is stopped when the study dies.
@@ -31,9 +31,10 @@ pub(super) fn run(root: &Root, wish: &Wish, study: Option<u32>) -> Result<u8> {
         // Not a child of a terminal's session that may end.
         None => drop(setsid()),
     }
-    let held = match doctor::refusal(root) {
-        Some(why) => Err(why),
-        None => Held::load(root, wish, study).map_err(|error| format!("{error:#}")),
+    let held = match (doctor::refusal(root), wish) {
+        (Some(why), _) => Err(why),
+        (None, Ok(wish)) => Held::load(root, wish, study).map_err(|error| format!("{error:#}")),
+        (None, Err(why)) => Err(format!("{why:#}")),
     };
     let held = match held {
         Ok(held) => held,

@@ -24,6 +24,7 @@ impl Engine<'_> {
                 program: start.program,
                 class: start.class,
                 nice: start.nice,
+                group_weight: start.group_weight.unwrap_or(100),
                 mask,
                 ..self.view.new_task(0, here)
             };
@@ -145,6 +146,7 @@ impl Engine<'_> {
             parent: Some(task),
             class: maker.class,
             nice: maker.nice,
+            group_weight: maker.group_weight,
             mask: maker.mask,
             ..self.view.new_task(0, cpu)
         };
@@ -159,6 +161,7 @@ impl Engine<'_> {
             parent: Some(task),
             class: start.class,
             nice: start.nice,
+            group_weight: start.group_weight.unwrap_or(100),
             mask: self.mask_number(start.mask.as_ref()),
             ..self.view.new_task(0, cpu)
         };

@@ -133,6 +133,7 @@ fn start(table: &mut Table<'_>, words: &Vocabulary) -> Result<(Start, Option<f64
     start.count = table.whole_or("count", 1..=TASKS_MAX, 1)?;
     start.at_ns = milliseconds(table.number_or("at_ms", 0.0..=MILLISECONDS_MAX, 0.0)?);
     start.nice = table.whole_or("nice", -20..=19, 0)?;
+    start.group_weight = table.if_any("group_weight", |table, key| table.whole(key, 1..=10_000))?;
     if table.has("class") {
         start.class = match table.word("class", &["normal", "fifo", "round_robin"])? {
             "normal" => Class::Normal,

@@ -24,7 +24,7 @@ mod partner;
 mod place;
 mod queues;
 
-use super::weight::{NORMAL, WEIGHT, rank, weight};
+use super::weight::{NORMAL, WEIGHT, rank, weight_of};
 use super::{
     Answer, Change, Parameter, Policy, Reason, Settings, Stop, Ticks, Wake, WakeKind, keep,
 };
@@ -140,7 +140,7 @@ impl CoreQueue {
         let own = &mut self.tasks[task.index()];
         let new_ns = ran_ns.saturating_sub(own.counted_ns);
         own.counted_ns = ran_ns;
-        own.virtual_ns += by_weight(new_ns, weight(view.task(task).nice));
+        own.virtual_ns += by_weight(new_ns, weight_of(view.task(task)));
     }
 
     /// The queue in which a task waits for a CPU or its core.
@@ -164,7 +164,7 @@ impl CoreQueue {
     fn arrive(&mut self, view: &View, task: TaskId, cpu: CpuId, wakes: bool) {
         let queue = self.queue_of(view, task, cpu);
         let own = &mut self.tasks[task.index()];
-        let weight = weight(view.task(task).nice);
+        let weight = weight_of(view.task(task));
         own.woke = wakes;
         // One of another weight than the usual has its share to catch up.
         let wakes = (wakes && weight == WEIGHT).then_some(self.rules.slice_ns as i64);
@@ -245,7 +245,7 @@ impl CoreQueue {
     /// How much less CPU time a task that waits has had than the one that a CPU runs.
     fn less(&mut self, view: &View, task: TaskId, current: TaskId, cpu: CpuId) -> i64 {
         let (own, facts) = (&self.tasks[task.index()], &self.tasks[current.index()]);
-        let weight = |task| weight(view.task(task).nice);
+        let weight = |task| weight_of(view.task(task));
         let waits = Candidate { virtual_ns: own.virtual_ns, weight: weight(task) };
         let uncounted_ns = view.ran_ns(current).saturating_sub(facts.counted_ns);
         let virtual_ns = facts.virtual_ns + by_weight(uncounted_ns, weight(current));
@@ -498,7 +498,7 @@ impl Policy for CoreQueue {
         }
         let own = &mut self.tasks[task.index()];
         own.passed = 0;
-        self.queues.move_home(own, cpu, queue, weight(view.task(task).nice));
+        self.queues.move_home(own, cpu, queue, weight_of(view.task(task)));
         self.queues.begin(own);
         let said = &mut self.said[cpu.0 as usize];
         let since_ns = if said.follower == Some(task) { said.since_ns } else { view.now_ns };
@@ -526,7 +526,7 @@ impl Policy for CoreQueue {
                 self.displaced[cpu.0 as usize] = Some(task);
             }
             _ => {
-                let weight = weight(view.task(task).nice);
+                let weight = weight_of(view.task(task));
                 self.queues.sleep(&mut self.tasks[task.index()], weight);
             }
         }

@@ -5,7 +5,7 @@
 //! may use its sibling are by then.
 
 use crate::kernel::{CpuId, CpuMask, Layout, TaskId, View};
-use crate::policies::weight::{WEIGHT, weight};
+use crate::policies::weight::{WEIGHT, weight_of};
 use coretwin_base::simulation::core_queue::decide;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -197,7 +197,7 @@ impl Queues {
     pub(super) fn is_overdue(view: &View, head: Place) -> bool {
         let facts = view.task(head.3);
         let waited_ns = view.now_ns - facts.woken_ns.max(facts.stopped_ns);
-        decide::is_overdue(waited_ns, by_weight(decide::GUARD_NS, weight(facts.nice)) as u64)
+        decide::is_overdue(waited_ns, by_weight(decide::GUARD_NS, weight_of(facts)) as u64)
     }
 
     /// Of the first in the queue of a CPU and the first in that of its core, the one that comes first.
@@ -213,7 +213,7 @@ impl Queues {
         // Not where they stand: that says only who of a queue woke first.
         let candidate = |place: Place| Candidate {
             virtual_ns: virtual_ns(place.3),
-            weight: weight(view.task(place.3).nice),
+            weight: weight_of(view.task(place.3)),
         };
         let overdue = |place| Self::is_overdue(view, place);
         let is_own = match first.0.cmp(&second.0).then(overdue(second).cmp(&overdue(first))) {

@@ -26,7 +26,7 @@ mod entities;
 mod queue;
 
 use self::queue::{Entity, Place, Queue};
-use super::weight::{NORMAL, rank, weight};
+use super::weight::{NORMAL, rank, weight_of};
 use super::{
     Answer, Change, Parameter, Policy, Reason, Settings, Stop, Ticks, Wake, WakeKind, keep,
 };
@@ -306,7 +306,7 @@ impl Policy for Fair {
 
     fn fork(&mut self, view: &View, task: TaskId, _: &mut Answer) {
         let facts = view.task(task);
-        let entity = Entity { weight: weight(facts.nice), ..Entity::default() };
+        let entity = Entity { weight: weight_of(facts), ..Entity::default() };
         let own = Own {
             entity,
             class: facts.class,
@@ -458,7 +458,7 @@ impl Policy for Fair {
         self.unwait(task);
         let counts = self.tasks[task.index()].counts;
         self.leave(task);
-        self.tasks[task.index()].entity.weight = weight(facts.nice);
+        self.tasks[task.index()].entity.weight = weight_of(facts);
         self.tasks[task.index()].class = facts.class;
         if counts {
             let cpu = self.tasks[task.index()].cpu;
