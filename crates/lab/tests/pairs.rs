@@ -15,6 +15,8 @@ use coretwin_base::study::plan::Plan;
 use coretwin_base::study::summary::StoppedBecause;
 use coretwin_lab::cputime::{BLOCKS, Request, draw, pair};
 use coretwin_lab::scripted::{Scripted, ScriptedMachine};
+use coretwin_lab::simulated_core::matrix;
+use coretwin_sim::core::length::Length;
 use coretwin_sim::core::profile::Profile;
 use coretwin_sim::core::{Options, Preset, compare};
 use coretwin_stats::cputime::summarise;
@@ -238,4 +240,31 @@ fn a_stop_keeps_what_was_measured() {
     let summary = summarise(&plan, &finished.readings, finished.stopped).expect("a summary");
     assert_eq!((summary.blocks, of(&summary).pairs.len()), (2, 15));
     assert!(of(&summary).placement.as_ref().is_some_and(|it| it.gain.is_none()));
+}
+
+/// Slowdowns on the page of symbiotic pickup that are said to be the simulated core's: rows `A, B on PRESET`.
+#[test]
+fn pairs_on_the_page_of_symbiotic_pickup_are_the_cores() {
+    let page = include_str!("../../../docs/evidence/symbiotic-pickup.md");
+    let mut known = 0;
+    for row in page.lines().filter(|row| row.contains(" | 1x2 | 0 ms | ")) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let Some((programs, preset)) = cells[1].split_once(" on ") else { continue };
+        let profiles: Vec<Profile> =
+            programs.split(", ").map(|name| Profile::named(name).expect("a profile")).collect();
+        let preset = Preset::named(preset).expect("a preset");
+        let measure_uops = Options::default().measure_uops;
+        let options = Options { warmup_uops: measure_uops / 5, ..Options::default() };
+        let length = Some(Length::STEADY);
+        let core =
+            matrix(&preset, &profiles, &options, length, None, |_, _| ()).expect("runs that end");
+        let told = cells[2].split([',', ';']).map(|it| it.trim().parse::<f64>().expect("per cent"));
+        let slowdown = &core.slowdown;
+        let own = [slowdown[0][0], slowdown[0][1], slowdown[1][1], slowdown[1][0]];
+        for (told, own) in told.zip(own) {
+            assert!((100.0 * (own - 1.0) - told).abs() < 2.0, "{row}: {slowdown:?}");
+        }
+        known += 1;
+    }
+    assert_eq!(known, 5, "{page}");
 }

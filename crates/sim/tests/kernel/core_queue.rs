@@ -259,49 +259,42 @@ fn idle_core_first_prefers_a_whole_core() {
     assert!(clash("core-queue[active=off,passive=off,idle_core_first=off]") > MS);
 }
 
-/// Weights are 1024, 335 and 110: of each nice value as many tasks as the machine has CPUs, twice.
+/// Twice as many tasks of each kind as the machine has CPUs compute for 5 s: the kinds' shares are these, within 5 points.
+fn expect_shares(policy: &str, (layout, cpus): (&str, u32), kinds: [(Start, f64); 3]) {
+    let mut work = work(vec![hog(60_000)]);
+    let count = 2 * cpus;
+    work.starts = kinds.iter().map(|(start, _)| Start { count, ..start.clone() }).collect();
+    let mut options = options(policy, 6000);
+    options.warmup_ns = 1000 * MS;
+    let outcome = outcome(&machine(layout, 1000), &work, &options);
+    let of = |tasks: &[TaskOutcome]| tasks.iter().map(|it| it.time.raw_ns()).sum::<u64>() as f64;
+    let all = of(&outcome.tasks);
+    for (tasks, (_, expected)) in outcome.tasks.chunks(count as usize).zip(kinds) {
+        let share = of(tasks) / all;
+        assert!((share - expected).abs() < 0.05, "{policy} {layout}: {share:.3} of {expected}");
+    }
+}
+
+/// Weights are 1024, 335 and 110.
 #[test]
 fn shares_of_nice_values_are_within_5_points() {
-    for (layout, cpus) in [("1x1", 1), ("1x2", 2), ("2x1", 2), ("2x2", 4)] {
-        let mut work = work(vec![hog(60_000)]);
-        let start = |nice| Start { nice, count: 2 * cpus, ..Start::of(0) };
-        work.starts = [0, 5, 10].map(start).to_vec();
-        let mut options = options("core-queue", 6000);
-        options.warmup_ns = 1000 * MS;
-        let outcome = outcome(&machine(layout, 1000), &work, &options);
-        let of =
-            |tasks: &[TaskOutcome]| tasks.iter().map(|it| it.time.raw_ns()).sum::<u64>() as f64;
-        let all = of(&outcome.tasks);
-        let shares = outcome.tasks.chunks(2 * cpus as usize).map(|tasks| of(tasks) / all);
-        for (share, expected) in shares.zip([0.697, 0.228, 0.075]) {
-            assert!((share - expected).abs() < 0.05, "{layout}: {share:.3} of {expected}");
-        }
+    for machine in [("1x1", 1), ("1x2", 2), ("2x1", 2), ("2x2", 4)] {
+        let kind = |(nice, share)| (Start { nice, ..Start::of(0) }, share);
+        expect_shares("core-queue", machine, [(0, 0.697), (5, 0.228), (10, 0.075)].map(kind));
     }
 }
 
 /// Groups of `cpu.weight` 300 and 100 with a task each, and one of 100 with a task of nice 5 (0.33 of nice 0).
 #[test]
 fn shares_of_groups_are_within_5_points_under_core_queue_and_fair() {
-    for (policy, layout) in [("core-queue", "1x1"), ("core-queue", "1x2"), ("fair", "1x1")] {
-        let cpus = if layout == "1x2" { 2 } else { 1 };
-        let mut work = work(vec![hog(60_000)]);
-        let start = |(weight, nice)| Start {
-            group_weight: Some(weight),
-            nice,
-            count: 2 * cpus,
-            ..Start::of(0)
+    for (policy, machine) in
+        [("core-queue", ("1x1", 1)), ("core-queue", ("1x2", 2)), ("fair", ("1x1", 1))]
+    {
+        let kind = |(weight, nice, share)| {
+            (Start { group_weight: Some(weight), nice, ..Start::of(0) }, share)
         };
-        work.starts = [(300, 0), (100, 0), (100, 5)].map(start).to_vec();
-        let mut options = options(policy, 6000);
-        options.warmup_ns = 1000 * MS;
-        let outcome = outcome(&machine(layout, 1000), &work, &options);
-        let of =
-            |tasks: &[TaskOutcome]| tasks.iter().map(|it| it.time.raw_ns()).sum::<u64>() as f64;
-        let all = of(&outcome.tasks);
-        let shares = outcome.tasks.chunks(2 * cpus as usize).map(|tasks| of(tasks) / all);
-        for (share, expected) in shares.zip([0.693, 0.231, 0.076]) {
-            assert!((share - expected).abs() < 0.05, "{policy} {layout}: {share:.3} of {expected}");
-        }
+        let kinds = [(300, 0, 0.693), (100, 0, 0.231), (100, 5, 0.076)].map(kind);
+        expect_shares(policy, machine, kinds);
     }
 }
 
