@@ -92,12 +92,10 @@ fn measured(coretwin: &Path) -> Result<String> {
         let output = Command::new(words[0]).args(&words[1..]).output()?;
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
-    let load = std::fs::read_to_string("/proc/loadavg")?;
     let mut text = format!(
-        "# Linux {}, {}, load before {}\nrow,cpus,runs,{}\n",
+        "# Linux {}, {}\nrow,cpus,runs,{}\n",
         word(&["uname", "-r"])?,
         word(&["date", "+%-d %B %Y"])?,
-        load.split(' ').next().unwrap_or_default(),
         COUNTS.map(|name| format!("{name},{name}_least,{name}_most")).join(",")
     );
     for row in ROWS {

@@ -23,7 +23,7 @@ const BUSYBOX: &str = "busybox";
 /// Programs of busybox that suites use.
 const APPLETS: &[&str] = &["sh", "cat", "echo", "gzip", "kill", "ls", "sleep", "taskset", "true"];
 /// Folders on which something is mounted, or in which programs expect to write.
-const FOLDERS: &[&str] = &["bin", "dev", "etc", "proc", "run", "sys", "tmp", "var"];
+pub(super) const FOLDERS: &[&str] = &["bin", "dev", "etc", "proc", "run", "sys", "tmp", "var"];
 /// The same in every boot, as on a machine.
 const MACHINE_ID: &str = "0123456789abcdef0123456789abcdef\n";
 

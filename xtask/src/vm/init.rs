@@ -13,7 +13,7 @@ use std::process::Command;
 /// What this program is called in a guest.
 const INIT: &str = "/init";
 /// What is mounted before a suite begins: type and folder.
-const MOUNTS: &[(&str, &str)] = &[
+pub(super) const MOUNTS: &[(&str, &str)] = &[
     ("devtmpfs", "/dev"),
     ("proc", "/proc"),
     ("sysfs", "/sys"),

@@ -38,6 +38,11 @@ const fn time(name: &'static str, about: &'static str) -> Parameter {
 pub const PARAMETERS: &[Parameter] = &[
     time("pipe_call", "a read or write of a pipe, beyond the system call"),
     time("chat_message", "chat: sending and receiving a message, beyond two system calls"),
+    Parameter {
+        name: "chat_send",
+        unit: "percent",
+        about: "chat: part of a message's work that sending is; half if it is missing",
+    },
     time("chat_segment", "chat: a segment's way over the loopback, with its acknowledgement"),
     Parameter {
         name: "chat_messages_held",
@@ -58,6 +63,11 @@ pub const PARAMETERS: &[Parameter] = &[
     time("tbench_kib", "tbench: copying 1 KiB from one process to the other"),
     time("dbench_call", "dbench: one call, beyond system calls and copying"),
     time("dbench_kib", "dbench: copying 1 KiB to or from the page cache"),
+    Parameter {
+        name: "dbench_flushes",
+        unit: "flushes",
+        about: "dbench: flushes of a client's load; none if it is missing, as of dbench 1",
+    },
 ];
 
 #[derive(Debug, Clone, PartialEq)]

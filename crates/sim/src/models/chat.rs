@@ -31,8 +31,8 @@ pub(super) static FAMILY: Family = Family {
 
 const USERS: u64 = 20;
 const MESSAGE_BYTES: u64 = 100;
-/// Part of a message's work that sending is, without a segment's way: about half, as of a pipe.
-const SEND_PART: (u64, u64) = (1, 2);
+/// Part of a message's work that sending is, without a segment's way: half, as of a pipe, if a machine says nothing.
+const SEND_PERCENT: u64 = 50;
 /// What the birth of each task adds to the wait for the start, so that all of them wait by then.
 const SETTLE_NS: u64 = 60_000;
 
@@ -48,7 +48,9 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
     let (messages, fraction) = sizes.sampled(all, 10);
     let held = values.work("chat_messages_held")?.max(1);
     let message_ns = values.work("chat_message")?;
-    let send_ns = message_ns * SEND_PART.0 / SEND_PART.1;
+    let today = |name: &str| values.machine.work.get(name).copied();
+    let so_many = |name: &str| today(name).unwrap_or(0) as u32;
+    let send_ns = message_ns * today("chat_send").unwrap_or(SEND_PERCENT) / 100;
     let receive_ns = message_ns - send_ns;
     let profile = values.profile;
 
@@ -90,14 +92,13 @@ fn build(_: &Row, sizes: &Sizes<'_>, values: &Values<'_>) -> Result<Load> {
     let tasks = 4 * rooms * users;
     let from_ns = rows::WAIT_NS + tasks * SETTLE_NS;
     let segment_ns = values.work("chat_segment")?;
-    let today = |name: &str| values.machine.work.get(name).map_or(0, |number| *number as u32);
     let up = SocketSpec {
         segment_ns,
-        quick_segments: today("chat_quick_segments"),
+        quick_segments: so_many("chat_quick_segments"),
         ..SocketSpec::of(held * bytes)
     };
     // One task writes up, and every other user's down.
-    let down = SocketSpec { segment_writes: today("chat_segment_writes"), ..up };
+    let down = SocketSpec { segment_writes: so_many("chat_segment_writes"), ..up };
     let work = Work {
         programs,
         starts: starts(rooms, users, from_ns),

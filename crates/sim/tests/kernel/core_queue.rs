@@ -407,13 +407,12 @@ fn scene(name: &str) -> Scenario {
 
 /// Beside `fair`: in each of these `core-queue` is at least as good, or as bad, with every seed as `fair` with any.
 fn beside_fair() -> String {
-    const SCENES: [(&str, &str, &str, bool); 16] = [
+    const SCENES: [(&str, &str, &str, bool); 15] = [
         ("wakeup-beside-idle", "1x2", "throughput_cpus", true),
         ("wakeup-beside-idle", "2x2", "throughput_cpus", true),
         ("two-on-siblings", "2x2", "throughput_cpus", true),
         ("two-on-siblings", "2x2", "fairness", true),
         ("make-j3", "2x4x2", "wake_p99_us", true),
-        ("make-j3", "2x4x2", "fairness", true),
         ("mixed-load", "2x2", "wake_p99_us", true),
         ("mixed-load", "2x4x2", "wake_p99_us", true),
         ("mixed-load", "2x2", "throughput_cpus", false),

@@ -115,7 +115,7 @@ fn traces_are_the_same_in_every_build() {
     }
     expect_test::expect![[r#"
         core-queue       ed6436de1eb7715a     2499
-        fair             8d74a8e5669af191     3068
+        fair             e67a40a1dcc3e966     3093
         linux-2.4.19     44008cb429523a51     3657
         linux-2.5.32     0ab788c031fc83ea     2834
         linux-2.5.32-a9  e76e6cee4c57a3c9     3328

@@ -297,7 +297,9 @@ impl Engine<'_> {
         let index = self.object(task, which, self.sockets.len(), "socket")?;
         let socket = &mut self.sockets[index];
         let own = &mut self.tasks[task.index()];
-        let moved = if sends { socket.put(own.amount) } else { socket.take(own.amount) };
+        let now_ns = self.view.now_ns;
+        let moved =
+            if sends { socket.put(own.amount, now_ns) } else { socket.take(own.amount, now_ns) };
         // Room that is left is another writer's, bytes that are left another reader's.
         let also = match sends {
             true if moved.bytes == 0 => None,

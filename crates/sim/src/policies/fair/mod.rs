@@ -12,7 +12,8 @@
 //!   shares the cache; then an idle sibling; then any idle CPU.
 //! * A new task and one at exec go to an idle core, an idle CPU, or the shortest queue.
 //! * A CPU that goes idle takes a waiting task from the longest queue, of its core, its cache, its
-//!   machine; the first try leaves alone a task that ran within the last half millisecond.
+//!   machine, but not the only one there. It leaves alone a task that ran within the last half millisecond,
+//!   until a look as an idle or busy CPU found only such.
 //!   A CPU with waiting tasks wakes an idle one at its tick to do the same. A busy one looks at times, too.
 //! * A core that runs several tasks gives one to an idle core (`group_smt_balance`), by the stopper.
 //!
@@ -67,8 +68,11 @@ pub(super) struct Fair {
     arrivals: u64,
     /// CPUs in whose queues tasks wait.
     crowded: CpuMask,
-    /// By CPU: whether its last look for work found only tasks with a warm cache.
+    /// By CPU: whether its last look for work found only tasks with a warm cache (nr_balance_failed, which a CPU that
+    /// goes idle reads and does not raise).
     failed: Vec<bool>,
+    /// By CPU: whether it has been idle since before it looks.
+    idle: Vec<bool>,
     /// By CPU: whether its last look found a longer queue, and took nothing.
     unmoved: Vec<bool>,
     /// By core: when a running task was last taken from it.
@@ -104,6 +108,7 @@ impl Fair {
             arrivals: 0,
             crowded: CpuMask::empty(layout.cpus()),
             failed: vec![false; layout.cpus()],
+            idle: vec![false; layout.cpus()],
             unmoved: vec![false; layout.cpus()],
             relieved_ns: vec![None; layout.cores().len()],
         }
@@ -248,7 +253,9 @@ impl Fair {
                 return Some(task);
             }
         }
-        self.failed[cpu.0 as usize] = warm;
+        if view.current(cpu).is_some() || self.idle[cpu.0 as usize] {
+            self.failed[cpu.0 as usize] = warm;
+        }
         None
     }
 
@@ -362,7 +369,8 @@ impl Policy for Fair {
         let mut reason = Reason::new("eligible, and the earliest deadline");
         let mut picked = self.earliest_awake(cpu, answer);
         if picked.is_none() {
-            picked = self.fetch(view, cpu, 1, answer);
+            // A CPU that is about to start its only task keeps it (`busiest->nr_running > 1`).
+            picked = self.fetch(view, cpu, 2, answer);
             reason = Reason::new("nothing waits here: taken from another queue");
             if let Some(task) = picked {
                 self.move_to(view, task, cpu);
@@ -378,6 +386,10 @@ impl Policy for Fair {
         }
         answer.pick(cpu, picked, reason);
         picked
+    }
+
+    fn update_idle(&mut self, _: &View, cpu: CpuId, idle: bool, _: &mut Answer) {
+        self.idle[cpu.0 as usize] = idle;
     }
 
     fn stopping(&mut self, view: &View, cpu: CpuId, task: TaskId, stop: Stop, answer: &mut Answer) {
