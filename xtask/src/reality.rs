@@ -134,12 +134,13 @@ fn runs(coretwin: &Path, row: &Row, cpus: &str) -> Result<Vec<Counts>> {
 fn one(coretwin: &Path, row: &Row, cpus: &str) -> Result<Counts> {
     let own = std::env::current_exe()?;
     let groups = row.words.as_ref().err().map(u32::to_string);
+    let ours = comm(&own);
     // The names of tasks whose events count: workers are started as what /proc calls `exe`.
     let (program, words, comm) = match (&row.words, &groups) {
         (Ok(words), _) => (coretwin, vec!["run", words], "exe"),
         (_, count) => {
             let count = count.as_deref().unwrap_or_default();
-            (own.as_path(), vec!["reality", GROUPS, count], "xtask")
+            (own.as_path(), vec!["reality", GROUPS, count], ours.as_str())
         }
     };
     let folder = std::env::temp_dir().join(format!("coretwin-reality-{}", std::process::id()));
@@ -200,6 +201,11 @@ fn one(coretwin: &Path, row: &Row, cpus: &str) -> Result<Counts> {
     ]))
 }
 
+/// What a task of a program is called: the first 15 bytes of its file's name.
+fn comm(program: &Path) -> String {
+    program.file_name().unwrap_or_default().to_string_lossy().chars().take(15).collect()
+}
+
 /// The counts that `perf stat -x,` wrote, in the order of its events.
 fn numbers<const N: usize>(text: &str) -> Result<[f64; N]> {
     let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
@@ -248,7 +254,13 @@ fn segments() -> Result<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::numbers;
+    use super::{comm, numbers};
+    use std::path::Path;
+
+    #[test]
+    fn a_task_is_called_by_15_bytes_of_its_programs_name() {
+        assert_eq!(comm(Path::new("/here/xtask-of-a-long-name")), "xtask-of-a-long");
+    }
 
     #[test]
     fn what_perf_wrote_is_read_in_its_order_or_refused() {

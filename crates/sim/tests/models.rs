@@ -81,6 +81,9 @@ fn a_bad_machine_is_refused_with_file_line_and_key() {
     assert!(message.contains("processor.topology.cores"), "{message}");
     let message = refused("packages = 1, caches = 1,", "packages = 1024, caches = 1024,");
     assert!(message.contains("at most 4096") || message.contains("1 to 4096"), "{message}");
+    let part = "[work]\nchat_send = { percent = 101, source = \"a test\", confidence = \"low\" }\n";
+    let message = refused("[work]\n", part);
+    assert!(message.contains("work.chat_send") && message.contains("0 to 100"), "{message}");
     let message = refused("cores = 1,", "cores = 0,");
     assert!(message.contains("processor.topology.cores"), "{message}");
     // More than memory could hold a list of.

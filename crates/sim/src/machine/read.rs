@@ -139,7 +139,8 @@ fn costs(table: &mut Table<'_>) -> Result<Costs> {
 fn work(table: &mut Table<'_>) -> Result<BTreeMap<String, u64>> {
     let mut work = BTreeMap::new();
     for parameter in PARAMETERS {
-        let read = |item: &mut Table<'_>| item.whole(parameter.unit, 0..=COST_NS_MAX);
+        let most = if parameter.unit == "percent" { 100 } else { COST_NS_MAX };
+        let read = |item: &mut Table<'_>| item.whole(parameter.unit, 0..=most);
         if let Some(value) = table.item_if_any(parameter.name, read)? {
             work.insert(parameter.name.to_owned(), value);
         }
