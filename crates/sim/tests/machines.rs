@@ -366,7 +366,7 @@ Written by `UPDATE_EXPECT=1 cargo test -p coretwin-sim --release --test machines
 that these leave behind is measured with seeds 6 to 10, too.
 The test fails where the lower end is below 0.98, of the pipe below 0.95; where five seeds leave more than 2 % either way,
 where the upper end is below 1. One load is known to be behind: chat of 10 rooms on the 56 cores of golden-cove-server, whose
-800 tasks have a turn or two in all of the run; with ten times the messages it is not.
+800 tasks have a turn or two in all of the run; with ten times the messages and one seed it was not.
 
 | machine | load | siblings | of fair |
 |---|---|---|---|

@@ -15,7 +15,7 @@ pub(super) static FAMILY: Family = Family {
         "45,000 calls a client (a load file of 90,000 lines, a request and its answer each), 132 MB, two system calls each (lseek and read, open and fstat)",
         "21 MB of files written first, of which 3.2 MB are read and 1 MB is rewritten again and again; up to 2.7 MB of passing files, deleted after each 22 MB moved: counted in the load that dbench 4 ships",
         "written pages stay in memory until they are 30 s old or too many; then the disk takes them, and if it is too slow, those who write wait; deleted ones never get there",
-        "on a machine of today: a load that flushes files (dbench 1 passes over that), and waits five times for each: for pages, inodes, names, the disk's cache, and later for its being told that blocks are free",
+        "on a machine of today: a load that flushes files (dbench 1 passes over that), and waits five times for each: for pages, inodes, names, the disk's cache, and the discard of freed blocks",
         "throughput is 132 MB for each client over the time until the last one is done",
     ],
     drops: &[
@@ -48,8 +48,8 @@ const WRITE_BYTES: u64 = 4430;
 /// Calls of a round that move no data.
 const OTHERS: u64 = 3;
 /// What a client waits for at a flush besides the file's pages, counted by stacks on ext4 without a journal: 1.5 inodes
-/// (the file's, a directory's), 0.75 blocks of names or extents, the disk's own cache, and 0.8 times that the disk is
-/// told of blocks that a deletion frees.
+/// (the file's, a directory's), 0.75 blocks of names or extents, the disk's own cache, and 0.8 discards of
+/// blocks that a deletion frees.
 const FLUSH_WAITS: u64 = 4;
 const BLOCK_BYTES: u64 = 4096;
 
