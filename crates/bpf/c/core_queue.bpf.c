@@ -36,12 +36,15 @@ s32 on_select_cpu(u64 *context)
 {
 	struct task_struct *p = (void *)context[0];
 	s32 last = context[1];
+	struct cpu *waker = cpu_of(bpf_get_smp_processor_id());
 	bool follower = HAS_WAKE_FLAG(context[2], SCX_WAKE_SYNC) && follows(p);
 	bool idle = follower;
 	struct task *task;
 	u64 flags = 0;
 	u32 cpu;
 
+	if (waker->wakes <= FEW)
+		waker->wakes++;
 	if (follower)
 		cpu = bpf_get_smp_processor_id();
 	else
@@ -92,7 +95,6 @@ void on_enqueue(u64 *context)
 		return;
 	}
 	arrive(task, cpu, is_bound(p, cpu));
-	task->woke = HAS_FLAG(flags, SCX_ENQ_WAKEUP);
 	if (options.counts) {
 		ahead = waiting(core);
 		count(p, task->bound ? QUEUED_FOR_CPU : QUEUED);
@@ -164,6 +166,7 @@ void on_running(u64 *context)
 		task->passed = 0;
 	}
 	here->bound = task->bound;
+	here->wakes = 0;
 	here->virtual_ns = task->virtual_ns;
 	here->started_ns = now;
 	here->weight = task->weight;

@@ -18,6 +18,7 @@
 #define WORD_KEPT_MAX 3u
 #define HANDED_MAX 16u
 #define FEW 4u
+#define PAST_MAX 64u
 
 /* A core where a task could wait: tasks there, CPUs online, whether it lies beyond the home's last-level cache. */
 struct crowd {
@@ -91,7 +92,7 @@ static inline u32 word_of(u32 kept, bool waits, u64 after_ns)
 
 static inline bool may_follow(u32 waiting, u64 together_ns, u64 slice_ns)
 {
-	return !waiting || together_ns < slice_ns / 4;
+	return !waiting || (waiting <= PAST_MAX && together_ns < slice_ns / 4);
 }
 
 /* Whether a task that follows its waker takes its place at once. */
@@ -108,10 +109,10 @@ static inline u64 rank_of(bool is_near, u64 waited_ns)
 	return (u64)is_near << 63 | (waited_ns < most ? waited_ns : most);
 }
 
-/* Whether a task that woke takes the place of one that runs: where many go next that woke, too, not at once. */
-static inline bool displaces_where(s64 less_ns, u64 ran_ns, s64 most_ns, u32 woke)
+/* Whether a task that woke takes the place of one that runs, and has woken so many since it began to. */
+static inline bool displaces_where(s64 less_ns, s64 most_ns, u32 woken)
 {
-	return less_ns > most_ns && (ran_ns >= (u64)most_ns || woke <= FEW);
+	return less_ns > most_ns && woken <= FEW;
 }
 
 /* Which of four heads of a queue goes best with what a sibling runs, by what a core does with each pair; 0: not known. */

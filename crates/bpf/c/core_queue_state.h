@@ -35,6 +35,8 @@ struct cpu {
 	/* Whether the one that follows takes its place at once; whether it has, and the task that ran follows in turn. */
 	u8 hands_over;
 	u8 waker_follows;
+	/* How many tasks what it runs has woken, up to one more than few. */
+	u8 wakes;
 	/* The program it runs, of those that are told apart: its number from 1. */
 	u8 kind;
 	/* When its task first said that it is about to wait; 0: not since it began to run. */
@@ -89,8 +91,6 @@ struct task {
 	/* It was running, and goes on to wait. */
 	u8 stopped;
 	u8 bound;
-	/* It waits since it woke, not since its slice ended or it was displaced. */
-	u8 woke;
 	/* How often in a row it waited as soon as it had said so. */
 	u8 word;
 	/* How often since then one that it woke took its place. */

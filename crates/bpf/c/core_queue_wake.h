@@ -250,39 +250,15 @@ static u32 place(struct task_struct *p, u32 last, bool is_new, bool *idle)
 	return shortest(p, last);
 }
 
-/* Of the tasks that go next on a core, one more than few: those that wait since they woke. */
-static u32 woke_first(u32 core)
-{
-	struct bpf_iter_scx_dsq it;
-	struct task_struct *p;
-	struct task *task;
-	u32 index, woke = 0;
-
-	if (waiting(core) <= FEW)
-		return 0;
-	bpf_iter_scx_dsq_new(&it, core, 0);
-	for (index = 0; index <= FEW; index++) {
-		p = bpf_iter_scx_dsq_next(&it);
-		if (!p)
-			break;
-		task = task_of(p);
-		woke += task && task->woke;
-	}
-	bpf_iter_scx_dsq_destroy(&it);
-	return woke;
-}
-
 /* Whether a task that waits may displace the one that a CPU runs. */
 static bool displaces(u32 cpu, struct candidate *waits, bool bound, u64 now)
 {
 	struct cpu *it = cpu_of(cpu);
-	u64 ran_ns = since(now, it->started_ns);
 	struct candidate runs = {
-		.virtual_ns = it->virtual_ns + by_weight(ran_ns, it->weight),
+		.virtual_ns = it->virtual_ns + by_weight(since(now, it->started_ns), it->weight),
 		.weight = it->weight,
 	};
 	s64 less_ns;
-	u32 woke;
 
 	/* On the clock of the core. */
 	if (bound && !it->bound) {
@@ -293,9 +269,8 @@ static bool displaces(u32 cpu, struct candidate *waits, bool bound, u64 now)
 		runs.virtual_ns += it->shift;
 	}
 	less_ns = runs.virtual_ns - waits->virtual_ns;
-	woke = less_ns > (s64)options.preempt_ns ? woke_first(core_number(cpu)) : 0;
-	return decided('d', less_ns, ran_ns, options.preempt_ns, woke,
-		       displaces_where(less_ns, ran_ns, options.preempt_ns, woke));
+	return decided('d', less_ns, options.preempt_ns, it->wakes, 0,
+		       displaces_where(less_ns, options.preempt_ns, it->wakes));
 }
 
 /* The CPU of a core whose task one that waits may displace; none. */

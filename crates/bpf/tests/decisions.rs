@@ -34,7 +34,7 @@ int main(void)
 				 : kind == 'l' ? lag_of(n[0], n[1], n[2])
 				 : kind == 'k' ? (s64)word_of(n[0], n[1], n[2])
 				 : kind == 'f' ? (s64)may_follow(n[0], n[1], n[2])
-				 : kind == 'd' ? (s64)displaces_where(n[0], n[1], n[2], n[3])
+				 : kind == 'd' ? (s64)displaces_where(n[0], n[1], n[2])
 				 : kind == 'b' ? (s64)best_partner(n[0], n[1], n[2], n[3])
 				 : kind == 'h' ? (s64)hands_over(n[0], n[1])
 				 : kind == 'p' ? (s64)woken_at(n[0], n[1], n[2], n[3], n[4])
@@ -84,13 +84,21 @@ fn said(stream: &mut Stream, index: u64) -> [i64; 9] {
     [kept, waits, after as i64, 0, 0, 0, 0, 0, 0]
 }
 
-/// Less CPU time and a run about the bound, and tasks that woke about what is few.
+/// Less CPU time about the bound, and woken tasks about what is few.
 fn displacing(stream: &mut Stream, index: u64) -> [i64; 9] {
     let most = number(stream, 1 << 60) as i64;
-    let mut about = |is: bool| if is { most + 1 } else { number(stream, 1 << 60) as i64 };
-    let (less, ran) = (about(index.is_multiple_of(2)), about(index.is_multiple_of(4)));
-    let woke = i64::from(decide::FEW) - 2 + (stream.next_u64() % 5) as i64;
-    [less, ran, most, woke, 0, 0, 0, 0, 0]
+    let less = if index.is_multiple_of(2) { most + 1 } else { number(stream, 1 << 60) as i64 };
+    let woken = i64::from(decide::FEW) - 2 + (stream.next_u64() % 5) as i64;
+    [less, most, woken, 0, 0, 0, 0, 0, 0]
+}
+
+/// Tasks that wait, none or about the bound, and time together about a quarter of a slice or any.
+fn following(stream: &mut Stream, index: u64) -> [i64; 9] {
+    let bound = [1, decide::PAST_MAX][usize::from(index.is_multiple_of(2))];
+    let waiting = i64::from(bound - 1) + (stream.next_u64() % 3) as i64;
+    let [slice, any] = [0, 1].map(|_| number(stream, 1 << 60) as i64);
+    let together = if index.is_multiple_of(3) { any } else { slice / 4 - (index % 3 == 1) as i64 };
+    [waiting, together.max(0), slice, 0, 0, 0, 0, 0, 0]
 }
 
 /// Whether a core is near, and how long nobody has come to it.
@@ -109,12 +117,13 @@ fn partners(stream: &mut Stream) -> [i64; 9] {
     if first % 7 == 0 { n.map(|value| if value == first { 0 } else { value }) } else { n }
 }
 
-/// A line of the driver's input, and the decision of the simulated policy.
+/// A line of the driver's input, and the decision of the simulated policy. What is drawn within a kind goes by its own count.
 fn case(stream: &mut Stream, index: u64) -> (String, i64) {
     let mut n = [0_i64; 9];
     let small = |stream: &mut Stream| number(stream, u64::from(u32::MAX)) as u32;
     let time = |stream: &mut Stream| number(stream, 1 << 60) as i64;
-    let kind = match index % 12 {
+    let (kind, index) = (index % 12, index / 12);
+    let kind = match kind {
         0 => {
             for three in n.chunks_mut(3) {
                 let far = i64::from(stream.next_u64().is_multiple_of(2));
@@ -125,7 +134,7 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
         }
         1 => {
             [0, 2, 3].into_iter().for_each(|at| n[at] = i64::from(small(stream)));
-            n[1] = if index % 24 == 1 { n[0] + 1 } else { small(stream).into() };
+            n[1] = if index.is_multiple_of(2) { n[0] + 1 } else { small(stream).into() };
             'o'
         }
         2 => {
@@ -146,8 +155,7 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
             'k'
         }
         5 => {
-            n = [(stream.next_u64() % 3) as i64, 0, time(stream), 0, 0, 0, 0, 0, 0];
-            n[1] = if index.is_multiple_of(2) { n[2] } else { time(stream) };
+            n = following(stream, index);
             'f'
         }
         6 => {
@@ -317,7 +325,7 @@ fn case_2_5_32(stream: &mut Stream, index: u64) -> (String, i64) {
     let (first, second) = (100 + below(41) as i64, 100 + below(41) as i64);
     let (slice, left, average, other) = (below(301), below(301), below(2001), below(2001));
     // Small ones, around which the rules turn, and any.
-    let any = if index.is_multiple_of(2) { below(6000) } else { below(1 << 50) };
+    let any = if (index / 16).is_multiple_of(2) { below(6000) } else { below(1 << 50) };
     let (lengths, flag) = ([below(9), below(9), below(9), below(9)], below(2) == 1);
     let [own, busiest, own_now, busiest_now] = lengths;
     let is = |decided: bool| i64::from(decided);

@@ -552,10 +552,22 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: KERNEL, test: "core_queue::passive_an_idle_cpu_takes_what_has_waited_longest",
     },
     Fault {
-        name: "core-queue-displaces-among-many", file: "crates/base/src/simulation/core_queue/decide.rs",
-        find: "ran_ns >= most_ns as u64 || woke <= FEW",
-        put: "true || woke <= FEW",
-        suite: BASE, test: "simulation::core_queue::decide::tests::nobody_is_displaced_at_once_where_many_have_woken",
+        name: "core-queue-displaces-who-wakes-many", file: "crates/base/src/simulation/core_queue/decide.rs",
+        find: "&& woken <= FEW",
+        put: "",
+        suite: BASE, test: "simulation::core_queue::decide::tests::who_has_woken_many_is_not_displaced",
+    },
+    Fault {
+        name: "core-queue-forgets-whom-it-woke", file: "crates/sim/src/policies/core_queue/mod.rs",
+        find: "wakes += 1",
+        put: "wakes += 0",
+        suite: KERNEL, test: "core_queue::who_has_woken_many_is_not_displaced",
+    },
+    Fault {
+        name: "core-queue-follows-past-hundreds", file: "crates/base/src/simulation/core_queue/decide.rs",
+        find: "waiting <= PAST_MAX && ",
+        put: "",
+        suite: BASE, test: "simulation::core_queue::decide::tests::tasks_follow_past_few_that_wait_and_not_past_hundreds",
     },
     Fault {
         name: "core-queue-lost-load", file: "crates/sim/src/policies/core_queue/place.rs",

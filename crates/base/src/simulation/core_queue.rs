@@ -37,7 +37,7 @@ pub const PARAMETERS: &[Parameter] = &[
         "preempt_us",
         2000,
         (0, 1_000_000),
-        "how much less CPU time a woken task must have had to take a running one's place, and where many have woken for how long that must have run; a choice",
+        "how much less CPU time a woken task must have had to take the place of a running one, which has woken few; a choice",
     ),
     Parameter::number("slice_us", 3000, (100, 1_000_000), "time slice while others wait; a choice"),
     Parameter::switch("wakeup", true, "a task that wakes on a busy CPU gets an idle sibling"),

@@ -31,7 +31,7 @@ impl Decision {
             'k' => i64::from(decide::word(n[0] as u32, n[1] != 0, n[2] as u64)),
             'f' => i64::from(decide::may_follow(n[0] as u32, n[1] as u64, n[2] as u64)),
             'h' => i64::from(decide::hands_over(n[0] as u32, n[1] as u32)),
-            'd' => i64::from(decide::displaces(n[0], n[1] as u64, n[2], n[3] as u32)),
+            'd' => i64::from(decide::displaces(n[0], n[1], n[2] as u32)),
             'b' => decide::best_partner([n[0], n[1], n[2], n[3]].map(|it| it as u64)) as i64,
             'r' => decide::rank(n[0] != 0, n[1] as u64) as i64,
             'g' => i64::from(decide::is_overdue(n[0] as u64, n[1] as u64)),

@@ -123,6 +123,26 @@ fn a_woken_task_displaces_one_of_many_that_compute() {
     assert!((2 * MS..3 * MS).contains(&ours) && fair < MS / 100, "{ours} ns, fair {fair} ns");
 }
 
+/// On one CPU a sender wakes tasks that wait, and has had more than 2 ms before the last: it goes on if it has woken many.
+#[test]
+fn who_has_woken_many_is_not_displaced() {
+    let preempted = |count: u32, each_ns: u64| {
+        let woken = |index: u32| Which::Number(index);
+        let sends = (0..count)
+            .flat_map(|index| [compute(each_ns), Step::Up { semaphore: woken(index), count: 1 }]);
+        let receiver = |index: u32| {
+            let steps = vec![Step::Down { semaphore: woken(index), count: 1 }, compute(MS / 100)];
+            program("receiver", steps)
+        };
+        let receivers = (0..count).map(receiver);
+        let mut work = work(receivers.chain([program("sender", sends.collect())]).collect());
+        work.semaphores = vec![0; count as usize];
+        work.starts = (0..=count).map(|index| on(index, 0)).collect();
+        run("1x1", &work, "core-queue").pre_emptions
+    };
+    assert_eq!((preempted(9, 3 * MS / 10), preempted(3, 9 * MS / 10)), (0, 1));
+}
+
 #[test]
 fn pickup_lets_a_cpu_run_what_waits_on_its_core() {
     // Three hogs begin on CPU 0, a short one on its sibling: when that ends, one is taken over.

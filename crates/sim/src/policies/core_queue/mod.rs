@@ -76,6 +76,8 @@ struct Said {
     waker: Option<TaskId>,
     /// When the first of the tasks began that have followed each other since.
     since_ns: u64,
+    /// How many tasks what runs here has woken.
+    wakes: u32,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -165,7 +167,6 @@ impl CoreQueue {
         let queue = self.queue_of(view, task, cpu);
         let own = &mut self.tasks[task.index()];
         let weight = weight_of(view.task(task));
-        own.woke = wakes;
         // One of another weight than the usual has its share to catch up.
         let wakes = (wakes && weight == WEIGHT).then_some(self.rules.slice_ns as i64);
         self.queues.move_home(own, cpu, queue, weight);
@@ -230,14 +231,13 @@ impl CoreQueue {
         let is_bound = self.queues.is_of_cpu(self.tasks[task.index()].queue);
         let others = view.online_siblings(cpu).filter(|_| !is_bound);
         let most_ns = self.rules.preempt_ns as i64;
-        let woke = self.woke_first(view.layout.core(cpu).0 as usize, task);
         std::iter::once(cpu).chain(others).find_map(|cpu| {
             let current = view.current(cpu).filter(|_| view.allowed(task, cpu))?;
             let ranks = [task, current].map(|task| rank(view.task(task).class));
-            let ran_ns = view.now_ns.saturating_sub(view.task(current).started_ns);
             let less_ns = self.less(view, task, current, cpu);
+            let wakes = self.said[cpu.0 as usize].wakes;
             let beats = ranks[0] < ranks[1]
-                || (ranks[0] == ranks[1] && decide::displaces(less_ns, ran_ns, most_ns, woke));
+                || (ranks[0] == ranks[1] && decide::displaces(less_ns, most_ns, wakes));
             beats.then_some((cpu, less_ns.max(0) as u64 / 1000))
         })
     }
@@ -416,7 +416,6 @@ impl Policy for CoreQueue {
             word: 0,
             handed: 0,
             passed: 0,
-            woke: false,
             home,
             queue,
             place: None,
@@ -425,6 +424,7 @@ impl Policy for CoreQueue {
     }
 
     fn select_cpu(&mut self, view: &View, task: TaskId, wake: &Wake, answer: &mut Answer) -> CpuId {
+        self.said[wake.here.0 as usize].wakes += 1;
         if self.follows(view, task, wake) {
             answer.place(task, wake.here, "its waker is about to wait");
             return wake.here;

@@ -114,13 +114,6 @@ impl CoreQueue {
         cpu.unwrap_or_else(|| view.fallback(task))
     }
 
-    /// Of the tasks that go next on a core, one more than few, besides this one: those that wait since they woke.
-    pub(super) fn woke_first(&self, core: usize, task: TaskId) -> u32 {
-        let others = self.queues.tasks_in(core).filter(|other| *other != task);
-        let first = others.take(decide::FEW as usize + 1);
-        first.filter(|other| self.tasks[other.index()].woke).count() as u32
-    }
-
     /// Tasks that run or wait on a CPU's core.
     pub(super) fn load(&self, view: &View, cpu: CpuId) -> usize {
         let core = view.layout.core(cpu).0 as usize;

@@ -53,8 +53,6 @@ pub(super) struct Own {
     pub(super) handed: u32,
     /// How often in a row a better partner went before it.
     pub(super) passed: u32,
-    /// Whether it waits since it woke, not since its slice ended or it was displaced.
-    pub(super) woke: bool,
     /// The CPU it belongs to, and by that the core.
     pub(super) home: CpuId,
     pub(super) queue: usize,

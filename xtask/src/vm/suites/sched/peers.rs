@@ -60,8 +60,8 @@ scheduler's own steps and its order of tasks, never what SMT gains. Each runs wi
 machines and for other aims (latency of games, power, large caches) than the throughput of these loads.
 
 How chat compares hung on one rule. A woken task took the place of a running one that had had 2 ms more; so whoever
-sends to many was displaced by the first that it woke, which found one message. Where more than four of those that go
-next have woken, too, one that runs has 2 ms now. Thousands of messages a second, the middle of three runs in one boot
+sends to many was displaced by the first that it woke, which found one message. Who has woken more
+than four since it began to run keeps its CPU now. Thousands of messages a second, the middle of three runs in one boot
 (of p2dq in another):
 
 | chat | the kernel's own | displaced at once | after 2 ms, always | never, slices of 10 ms, lag forgotten | p2dq |
