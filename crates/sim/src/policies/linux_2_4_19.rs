@@ -22,7 +22,16 @@ use crate::kernel::{Class, CpuId, Layout, TaskId, TaskState, View};
 use crate::lists::{End, Links, List};
 use coretwin_base::simulation::linux_2_4_19::{self as decide, HZ};
 
-pub(super) const PARAMETERS: &[Parameter] = &decide::PARAMETERS;
+/// What the live scheduler has, and what a kernel cannot leave out.
+pub(super) const PARAMETERS: &[Parameter] = {
+    let [ht_rule, wake_tail] = decide::PARAMETERS;
+    const LIST_LOCK: Parameter = Parameter::switch(
+        "list_lock",
+        true,
+        "CPUs wait for each other's use of the list; off only to see what that costs",
+    );
+    &[ht_rule, LIST_LOCK, wake_tail]
+};
 
 /// Where real-time tasks begin.
 const REAL_TIME_BASE: i64 = 1000;
@@ -30,6 +39,7 @@ const NO_TASK: i64 = -1000;
 #[derive(Debug)]
 pub(super) struct Linux2419 {
     ht_rule: bool,
+    list_lock: bool,
     wake_tail: bool,
     links: Links,
     runnable: List,
@@ -50,6 +60,7 @@ impl Linux2419 {
     pub(super) fn new(layout: &Layout, settings: &Settings) -> Self {
         Self {
             ht_rule: settings.on("ht_rule"),
+            list_lock: settings.on("list_lock"),
             wake_tail: settings.on("wake_tail"),
             links: Links::default(),
             runnable: List::default(),
@@ -309,8 +320,8 @@ impl Policy for Linux2419 {
         }
     }
 
-    fn queue_lock(&self, _: &View, _: CpuId) -> CpuId {
-        CpuId(0)
+    fn queue_lock(&self, _: &View, cpu: CpuId) -> CpuId {
+        if self.list_lock { CpuId(0) } else { cpu }
     }
 
     fn queued(&self, each: &mut dyn FnMut(TaskId)) {

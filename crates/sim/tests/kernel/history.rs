@@ -29,6 +29,26 @@ fn two_hogs_stay_on_one_core_without_active_balancing() {
 }
 
 #[test]
+fn cpus_wait_for_the_lock_of_the_list_unless_that_is_switched_off() {
+    let steps = vec![
+        compute(MS / 10),
+        Step::Sleep { ns: Amount::Mean(MS) },
+        Step::Repeat { from: 0, times: Amount::Fixed(50) },
+    ];
+    let mut work = work(vec![program("task", steps)]);
+    work.starts = vec![Start { count: 40, ..Start::of(0) }];
+    let policy_ns = |layout: &str, list_lock: &str| {
+        let mut machine = machine(layout, 1000);
+        machine.costs.policy_step_ns = 2000;
+        let policy = format!("linux-2.4.19[list_lock={list_lock}]");
+        outcome(&machine, &work, &options(&policy, 4000)).policy_ns
+    };
+    assert_eq!(policy_ns("1x1", "on"), policy_ns("1x1", "off"));
+    let (waiting, free) = (policy_ns("2x1", "on"), policy_ns("2x1", "off"));
+    assert!(waiting > free + free / 20, "{waiting} {free}");
+}
+
+#[test]
 fn active_balancing_gives_each_hog_a_core() {
     let mended = two_on_a_core("linux-2.5.32-a9");
     assert!(mended.clash_ns < 100 * MS && mended.simulated_ns < 1050 * MS, "{}", mended.clash_ns);
