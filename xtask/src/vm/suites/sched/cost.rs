@@ -54,7 +54,7 @@ pub(super) const ROWS: &[Row] = &[
 ];
 pub(super) const TBENCH: &str =
     "tbench:clients=2,mode=timed,seconds=0.5,warmup=0.3,loadfile=/tmp/calls.txt";
-/// As many messages in each. With two of a user the first of all tasks decided; the benchmark's default is 100.
+/// As many messages in each, nearer to the benchmark's default of 100 a user than two are, of which the page speaks.
 const CHAT_10: &[&str] = &["chat:rooms=10,messages=16"];
 const CHAT_20: &[&str] = &["chat:rooms=20,messages=8"];
 const CHAT_40: &[&str] = &["chat:rooms=40,messages=4"];
@@ -96,7 +96,7 @@ Written by `cargo xtask vm sched --page`, which goes on with each row until its 
 emulated, time by instructions: nothing else on the host shows. core-queue as a ratio to the kernel's own scheduler,
 above 1 is better, with 95 % intervals. It shows what the scheduler's own steps and the order of tasks cost, never
 what SMT gains. All rows of chat move 64,000 messages. Of two messages a user, 20 rooms were behind: 0.92 (0.89 to 0.96)
-in four blocks; then how all tasks begin decides.
+in four blocks, and the cause is not known.
 
 | boot | load | of the kernel's own |
 |---|---|---|
