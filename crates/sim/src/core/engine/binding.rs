@@ -17,28 +17,34 @@ pub(super) struct Binding {
     /// The same when this cycle's rename began, and how many it has renamed.
     seen: Waiting,
     renamed: u8,
-    /// By class: what this cycle's rename takes in turns.
-    turns: [Option<[u8; 2]>; Class::COUNT],
+    /// By class: what this cycle's rename takes in turns, and of which classes that is known.
+    turns: [[u8; 2]; Class::COUNT],
+    known: u16,
 }
 
 impl Binding {
+    #[inline(always)]
     pub(super) fn begin_cycle(&mut self) {
-        (self.seen, self.renamed) = (self.waiting, 0);
-        self.turns = [None; Class::COUNT];
+        (self.renamed, self.known) = (0, 0);
     }
 
     /// The group that a micro-operation of this class goes to: the port that the fewest wait for, and the
     /// next best one in turns.
     #[inline(always)]
     pub(super) fn bind(&mut self, class: Class, tables: &Tables) -> u8 {
+        if self.renamed == 0 {
+            self.seen = self.waiting;
+        }
         let turn = usize::from(self.renamed % 2);
-        self.renamed = self.renamed.wrapping_add(1);
+        self.renamed += 1;
         let group = match tables.choices[class as usize] {
             0 => tables.group[class as usize],
             ports => {
-                let seen = &self.seen;
-                self.turns[class as usize].get_or_insert_with(|| two_best(ports, seen, tables))
-                    [turn]
+                if self.known >> class as u32 & 1 == 0 {
+                    self.known |= 1 << class as u32;
+                    self.turns[class as usize] = two_best(ports, &self.seen, tables);
+                }
+                self.turns[class as usize][turn]
             }
         };
         self.waiting[usize::from(tables.counted_as[usize::from(group) % MAX_PORTS]) % MAX_PORTS] +=

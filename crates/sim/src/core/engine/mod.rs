@@ -180,8 +180,6 @@ impl<'stream> Core<'stream> {
             let sets = cache.lines / u32::from(cache.ways);
             Tags::new(sets.max(1), usize::from(cache.ways), cache.sharing, ways, false)
         });
-        let code_line_bytes =
-            preset.front_end.uop_cache.map_or(preset.memory.line_bytes, |cache| cache.code_bytes);
         let mut core = Self {
             tables: Tables::new(preset, ticks_per_cycle),
             ticks_per_cycle,
@@ -195,7 +193,7 @@ impl<'stream> Core<'stream> {
             memory: Memory::new(preset, spaces, options.seed, ticks_per_cycle),
             predictor: Predictor::new(preset.front_end.predictor, ways),
             uop_cache,
-            code_line_bits: u32::from(code_line_bytes).trailing_zeros(),
+            code_line_bits: code_line_bits(preset),
             decode_width: preset.front_end.uop_cache.map_or(u8::MAX, |cache| cache.decode_width),
             block_bits: block_bits(preset),
             wheel: Wheel::new(),
@@ -347,6 +345,12 @@ impl<'stream> Core<'stream> {
             }
         }
     }
+}
+
+fn code_line_bits(preset: &Preset) -> u32 {
+    let cache = preset.front_end.uop_cache;
+    let bytes = cache.map_or(preset.memory.line_bytes, |cache| cache.code_bytes);
+    u32::from(bytes).trailing_zeros()
 }
 
 fn block_bits(preset: &Preset) -> u32 {

@@ -192,19 +192,40 @@ impl Pools {
         if self.uncontended[pool] != 0 {
             return own;
         }
-        let claimed = |of: usize| self.used[of][pool].max(self.reserve[of][pool]);
-        let by_siblings: u16 = if self.ways == 2 {
-            claimed((thread ^ 1) % MAX_THREADS)
-        } else {
-            (0..self.ways).filter(|other| *other != thread).map(claimed).sum()
-        };
+        let by_siblings = self.claimed_by_siblings(pool, thread);
         own.min(self.entries[pool].saturating_sub(by_siblings + used))
+    }
+
+    /// What a thread takes from the others.
+    #[inline(always)]
+    fn claimed(&self, pool: usize, thread: usize) -> u16 {
+        self.used[thread][pool].max(self.reserve[thread][pool])
+    }
+
+    #[inline(always)]
+    fn claimed_by_siblings(&self, pool: usize, thread: usize) -> u16 {
+        if self.ways == 2 {
+            return self.claimed(pool, (thread ^ 1) % MAX_THREADS);
+        }
+        self.claimed_by_all_siblings(pool, thread)
+    }
+
+    /// Not inlined, or cores with two threads would work it out ahead of time and never need it.
+    #[inline(never)]
+    fn claimed_by_all_siblings(&self, pool: usize, thread: usize) -> u16 {
+        let siblings = (0..self.ways).filter(|other| *other != thread);
+        siblings.map(|other| self.claimed(pool, other)).sum()
     }
 
     /// Whether the thread may take one more entry.
     #[inline(always)]
     pub(super) fn has_room(&self, pool: usize, thread: usize) -> bool {
-        self.room(pool, thread) > 0
+        let (pool, thread) = (pool % MAX_POOLS, thread % MAX_THREADS);
+        let used = self.used[thread][pool];
+        if used >= self.cap[thread][pool] || self.uncontended[pool] != 0 {
+            return used < self.cap[thread][pool];
+        }
+        used + self.claimed_by_siblings(pool, thread) < self.entries[pool]
     }
 
     #[inline(always)]

@@ -227,9 +227,10 @@ impl Core<'_> {
             let state = &self.threads[thread];
             let uop = state.queue[state.queue_place(state.renamed)];
             room.take(self.tables.takes[uop.class as usize]);
-            self.enter_window(thread, &uop, tick);
+            let plain = is_plain(&uop);
+            self.enter_window(thread, &uop, plain, tick);
             renamed += 1;
-            if !is_plain(&uop) || uop.class == Class::Atomic {
+            if !plain || uop.class == Class::Atomic {
                 spinning += u64::from(is_spin(&uop));
                 self.after_rename(thread, &uop);
             }
@@ -276,7 +277,7 @@ impl Core<'_> {
 
     /// Puts one micro-operation into the window and ties it to its sources.
     #[inline(always)]
-    fn enter_window(&mut self, thread: usize, uop: &Uop, tick: u64) {
+    fn enter_window(&mut self, thread: usize, uop: &Uop, plain: bool, tick: u64) {
         self.stamp = self.stamp.wrapping_add(1);
         let state = &mut self.threads[thread];
         let number = state.renamed;
@@ -294,7 +295,7 @@ impl Core<'_> {
             slot.group = self.binding.bind(uop.class, &self.tables);
         }
         let group = usize::from(slot.group);
-        if !is_plain(uop) {
+        if !plain {
             slot.marks = effect_marks(uop);
         }
         slot.marks |= u8::from(astray) * mark::ASTRAY;

@@ -99,6 +99,10 @@ pub(super) struct Thread<'stream> {
     pub(super) round_uops: u64,
     batch: Box<[Uop; BATCH]>,
     next_in_batch: usize,
+    /// For each of the batch, how many from it on are plain and lie in the same stretch of code of
+    /// so many bytes, as a power of two.
+    plain_runs: Box<[u8; BATCH]>,
+    run_bits: u32,
     pub(super) spin: Option<Spin>,
     spin_uop: Uop,
 
@@ -231,6 +235,8 @@ impl<'stream> Thread<'stream> {
             round_uops: input.round_uops,
             batch: Box::new([nothing; BATCH]),
             next_in_batch: BATCH,
+            plain_runs: Box::new([0; BATCH]),
+            run_bits: super::code_line_bits(preset).min(super::block_bits(preset)),
             spin: None,
             spin_uop: nothing,
             fetched: 0,
@@ -308,29 +314,35 @@ impl<'stream> Thread<'stream> {
             stream.fill(&mut self.batch[..]);
         }
         self.next_in_batch = 0;
+        let (mut run, mut stretch) = (0, u32::MAX);
+        for (uop, length) in self.batch.iter().zip(self.plain_runs.iter_mut()).rev() {
+            let this = uop.code >> self.run_bits;
+            let goes_on = if this == stretch { run } else { 0 };
+            let plain = uop.class != Class::Branch && uop.effect == Effect::None;
+            run = if plain { goes_on + 1 } else { 0 };
+            (*length, stretch) = (run, this);
+        }
     }
 
     /// Moves up to `most` micro-operations without effect that are no branches to the queue, as far as
-    /// `goes_on` with their code and the batch lasts; gives how many.
+    /// the batch and a stretch of code last into which `may_enter`; gives how many.
     #[inline(always)]
-    pub(super) fn fetch_plain(&mut self, most: u8, mut goes_on: impl FnMut(u32) -> bool) -> u8 {
-        let mut moved = 0;
-        if self.spin.is_some() {
+    pub(super) fn fetch_plain(&mut self, most: u8, may_enter: impl FnOnce(u32) -> bool) -> u8 {
+        if self.spin.is_some() || self.next_in_batch == BATCH {
             return 0;
         }
-        while moved < most && self.next_in_batch < BATCH {
-            let uop = &self.batch[self.next_in_batch];
-            let plain = uop.class != Class::Branch && uop.effect == Effect::None;
-            if !plain || !goes_on(uop.code) {
-                break;
-            }
+        let first = self.next_in_batch % BATCH;
+        let run = self.plain_runs[first].min(most);
+        if run == 0 || !may_enter(self.batch[first].code) {
+            return 0;
+        }
+        for uop in &self.batch[first..(first + usize::from(run)).min(BATCH)] {
             let place = (self.fetched & self.queue_mask) as usize % QUEUE;
             self.queue[place] = *uop;
             self.fetched += 1;
-            self.next_in_batch += 1;
-            moved += 1;
         }
-        moved
+        self.next_in_batch += usize::from(run);
+        run
     }
 
     /// Moves the next micro-operation to the queue; gives its class and effect.
