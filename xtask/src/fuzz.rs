@@ -5,6 +5,7 @@ use anyhow::{Context, Result, bail};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
 /// A target, with its seeds by name.
 struct Target {
@@ -313,8 +314,8 @@ const TARGETS: &[Target] = &[
     },
 ];
 
-/// Minutes for a target where none are given: an hour.
-const MINUTES: u64 = 60;
+/// Minutes for a target where none are given.
+const MINUTES: u64 = 10;
 /// Gives another number of minutes.
 const VARIABLE: &str = "CORETWIN_FUZZ_MINUTES";
 
@@ -347,11 +348,23 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
     }
     let wanted = |target: &&Target| names.is_empty() || names.iter().any(|n| *n == target.name);
     PROGRAMS.iter().try_for_each(present)?;
-    let mut sound = true;
-    for target in TARGETS.iter().filter(wanted) {
-        sound &= fuzz(root, target, &seconds)?;
-    }
-    Ok(sound)
+    let waiting = Mutex::new(TARGETS.iter().filter(wanted));
+    // A fuzzer keeps one CPU busy: as many side by side as there are.
+    let lane = || -> Result<bool> {
+        let mut sound = true;
+        let next = || waiting.lock().map_or(None, |mut targets| targets.next());
+        while let Some(target) = next() {
+            sound &= fuzz(root, target, &seconds)?;
+        }
+        Ok(sound)
+    };
+    std::thread::scope(|scope| {
+        let lanes = std::thread::available_parallelism().map_or(1, usize::from);
+        let lanes: Vec<_> = (0..lanes).map(|_| scope.spawn(lane)).collect();
+        lanes.into_iter().try_fold(true, |sound, lane| {
+            Ok(lane.join().unwrap_or_else(|fault| std::panic::resume_unwind(fault))? && sound)
+        })
+    })
 }
 
 /// What fuzzing needs beside what tests need: what shows that it is there, and what installs it.
@@ -400,17 +413,18 @@ fn fuzz(root: &Path, target: &Target, seconds: &str) -> Result<bool> {
     let said = BufReader::new(child.stderr.take().context("no output to read")?);
     for line in said.split(b'\n') {
         let line = String::from_utf8_lossy(&line?).into_owned();
-        crate::print(&format!("{line}\n"));
+        crate::print(&format!("{}: {line}\n", target.name));
         if let Some(count) = line.strip_prefix("stat::number_of_executed_units:") {
             crate::print(&format!("did: {} fuzz inputs\n", count.trim()));
         }
     }
     let status = child.wait()?;
     if !status.success() {
-        crate::print(
-            "The run ended badly. If it did not start, its reason is above; if it crashed, the input \
-             is in fuzz/artifacts.\n",
-        );
+        crate::print(&format!(
+            "{}: the run ended badly. If it did not start, its reason is above; if it crashed, the \
+             input is in fuzz/artifacts.\n",
+            target.name
+        ));
     }
     Ok(status.success())
 }

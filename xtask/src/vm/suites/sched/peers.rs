@@ -90,8 +90,8 @@ pub(super) fn run(guest: &mut Guest, row: &cost::Row) -> Result<()> {
             |name: &str| format!("{name}=busybox unshare -m /init {READING} {name} {}", row.boot);
         let variants: Vec<String> = SCHEDULERS.iter().map(|(name, _)| variant(name)).collect();
         let variants = variants.iter().flat_map(|variant| ["--variant", variant.as_str()]);
-        let others = ["--metric", "speed:1/s:higher=speed ([0-9.e-]+)", "--no-warmup"];
-        cost::go_on(&variants.chain(others).collect::<Vec<_>>(), SESSION)?;
+        let metric = ["--metric", "speed:1/s:higher=speed ([0-9.e-]+)"];
+        cost::go_on(&variants.chain(metric).collect::<Vec<_>>(), SESSION)?;
         line(row.about, &json_of("cat", &[&format!("{}/summary.json", cost::FOLDER)])?)
     })?;
     guest.bring_out(Path::new(cost::FOLDER))
