@@ -576,6 +576,12 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: KERNEL, test: "core_queue::passive_a_core_takes_half_of_what_another_has_more",
     },
     Fault {
+        name: "live-partner-for-nothing", file: "crates/bpf/c/core_queue_decide.h",
+        find: "u64 most = first + first / 100;",
+        put: "u64 most = first;",
+        suite: DECISIONS, test: "the_program_and_the_simulated_policy_decide_alike",
+    },
+    Fault {
         name: "live-no-kick", file: "crates/bpf/c/core_queue_wake.h",
         find: "bool idle = scx_bpf_test_and_clear_cpu_idle(cpu);\n\tu32 other;\n",
         put: "bool idle = !displaced && scx_bpf_test_and_clear_cpu_idle(cpu);\n\tu32 other;\n\n\tif (displaced)\n\t\treturn;\n",

@@ -232,6 +232,18 @@ impl<'stream> Core<'stream> {
         self.end_cycle(tick);
     }
 
+    /// Whether a cycle begins at this tick.
+    #[inline(always)]
+    fn begins_cycle(&self, tick: u64) -> bool {
+        tick & (self.ticks_per_cycle - 1) == 0
+    }
+
+    /// The first cycle that begins at this tick or later. Without a division: there are one or two ticks a cycle.
+    #[inline(always)]
+    fn cycles_to(&self, tick: u64) -> u64 {
+        (tick >> (self.ticks_per_cycle - 1)) + (tick & (self.ticks_per_cycle - 1))
+    }
+
     #[inline(always)]
     fn issue_cycle(&mut self, tick: u64) {
         self.taken_ports = [0; MAX_THREADS];

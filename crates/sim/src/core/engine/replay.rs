@@ -168,10 +168,11 @@ impl Core<'_> {
     /// The ports that what goes round leaves free at this tick.
     #[inline(always)]
     pub(super) fn replay(&mut self, tick: u64, ports: u16) -> u16 {
-        let mut free = ports;
-        if self.replays.count > 0 || self.replays.owed.taken != 0 {
-            free = self.replay_until(tick, ports);
-        }
+        let due = self.replays.count > 0 && self.replays.due <= tick;
+        let free = match due || self.replays.owed.taken != 0 {
+            true => self.replay_until(tick, ports),
+            false => ports,
+        };
         self.replays.seen = tick;
         free
     }
@@ -184,8 +185,7 @@ impl Core<'_> {
             if self.replays.due <= at {
                 self.send_round(at);
             }
-            let whole = at.is_multiple_of(self.ticks_per_cycle);
-            free = if whole { self.tables.ports } else { self.tables.fast_ports };
+            free = if self.begins_cycle(at) { self.tables.ports } else { self.tables.fast_ports };
             if self.replays.owed.taken != 0 {
                 let taken = &mut self.taken_ports;
                 self.replays.owed.take(&self.tables, &mut free, |thread, port| {

@@ -125,7 +125,7 @@ impl Core<'_> {
             at(self.put_off_until / self.ticks_per_cycle);
         }
         if let Some(tick) = self.memory.next_served(last_tick) {
-            at(tick.div_ceil(self.ticks_per_cycle));
+            at(self.cycles_to(tick));
         }
         (next != NEVER).then_some(next)
     }
@@ -147,15 +147,15 @@ impl Core<'_> {
             at(state.rename_at);
             if state.retired != state.renamed {
                 let complete = state.slots[state.place(state.retired)].complete;
-                at(complete.div_ceil(self.ticks_per_cycle));
+                at(self.cycles_to(complete));
             }
             if state.written != state.stores_retired {
                 let ready = state.stores[state.written as usize % MAX_STORES].line_ready;
-                at(ready.div_ceil(self.ticks_per_cycle));
+                at(self.cycles_to(ready));
             }
             if self.tables.asks_ahead > 0 && state.stores_asked != state.stores_retired {
                 let ready = state.stores[state.stores_asked as usize % MAX_STORES].line_ready;
-                at(ready.div_ceil(self.ticks_per_cycle));
+                at(self.cycles_to(ready));
             }
         }
         next
