@@ -288,4 +288,13 @@ fn a_changed_digit_of_a_journal_is_refused_and_an_older_journal_is_said_to_be_un
     fs::write(&path, good).expect("write");
     let ran = coretwin(folder.path(), &["report", "s", "--format", "json"]);
     assert!(ran.status == 0 && !ran.out.contains("journal-unchecked"), "{}", ran.out);
+    // None at all says more than a changed digit.
+    let lost = || {
+        let ran = coretwin(folder.path(), &["report", "s"]);
+        assert!(ran.status != 0 && ran.err.contains("journal.jsonl has no reading"), "{ran:?}");
+    };
+    fs::write(&path, "").expect("write");
+    lost();
+    fs::remove_file(&path).expect("gone");
+    lost();
 }

@@ -41,7 +41,7 @@ fn a_survey_is_one_bundle_without_names_that_a_fleet_report_reads() {
     for part in ["In the bundle:", "left out", "journal.jsonl", "bundle: kit/"] {
         assert!(shown.contains(part), "{part} is not in {shown}");
     }
-    assert!(said.contains("step 3 of 3") && said.contains("left at most"), "{said}");
+    assert!(said.contains("step 3 of 3") && said.contains("its shortest"), "{said}");
     // Two seconds of tbench in eight blocks of two arms do not fit.
     assert!(said.contains("three blocks of chat:rooms=10 instead"), "{said}");
     let bundle = bundle_in(&home.join("kit"));

@@ -241,7 +241,12 @@ impl FleetBundle {
 type Archive = tar::Archive<GzDecoder<io::BufReader<File>>>;
 
 fn archive_of(path: &Path) -> Result<Archive, Error> {
-    let file = File::open(path).map_err(|source| Error::io("read", path, source))?;
+    let problem = |source| Error::io("read", path, source);
+    // To open a pipe would wait for whoever writes into it.
+    if !path.metadata().map_err(problem)?.is_file() {
+        return Err(problem(io::Error::other("it is no regular file")));
+    }
+    let file = File::open(path).map_err(problem)?;
     Ok(tar::Archive::new(GzDecoder::new(io::BufReader::new(file))))
 }
 

@@ -96,6 +96,11 @@ fn a_reason_is_given_in_words() {
     let newer = bundle(scratch.path(), Manifest { schema: 99, ..manifest() });
     assert!(reason(&newer).contains("newer coretwin"), "{}", reason(&newer));
 
+    // Nobody will ever write into it.
+    let pipe = path.with_file_name("pipe.tar.gz");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+    assert!(made.success() && reason(&pipe).contains("no regular file"), "{}", reason(&pipe));
+
     let text = path.with_file_name("text.tar.gz");
     fs::write(&text, "no archive").expect("write");
     assert!(reason(&text).contains("damaged or no bundle"), "{}", reason(&text));

@@ -3,14 +3,14 @@
 use crate::dataset::{self, As, PARQUET};
 use crate::exit::DONE;
 use crate::{findings, host, options, out};
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use coretwin_base::study::decision::Licence;
 use coretwin_base::study::plan::Plan;
 use coretwin_base::study::reading::Reading;
 use coretwin_base::study::summary::{StoppedBecause, Summary};
 use coretwin_host::root::Root;
 use coretwin_report::{FORMATS, Study, StudyFormat};
-use coretwin_store::{Bundle, Extent};
+use coretwin_store::{Bundle, Extent, JOURNAL};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
@@ -66,9 +66,17 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         out::news("the journal's last line is torn; it is left out");
     }
     // Only the summary knows why the study ended; without one it was killed, or still runs.
-    let (stopped, next_boot) = bundle
-        .summary()
-        .map_or((StoppedBecause::Running, None), |old| (old.stopped_because, old.next_boot));
+    let (blocks, stopped, next_boot) =
+        bundle.summary().map_or((0, StoppedBecause::Running, None), |old| {
+            (old.blocks, old.stopped_because, old.next_boot)
+        });
+    let blocks = blocks.max(bundle.cputime().map_or(0, |old| old.blocks));
+    ensure!(
+        blocks == 0 || !journal.readings.is_empty(),
+        "{} has no reading, and the study had {blocks} blocks when it ended: what was measured is lost, \
+         or was not copied with the rest",
+        args.folder.join(JOURNAL).display()
+    );
     if plan.cputime.is_some() {
         return cputime_again(args, format, &bundle, &plan, &journal.readings);
     }

@@ -2,7 +2,7 @@
 
 mod contents;
 
-use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, usage};
+use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, is_broken_pipe, usage};
 use crate::verb::study::args::Line;
 use crate::verb::{cputime, probe, study};
 use crate::{consent, host, options, out, resuming, signals};
@@ -17,6 +17,7 @@ use coretwin_base::units::{human_seconds, parse_duration};
 use coretwin_host::environment;
 use coretwin_host::root::Root;
 use coretwin_lab::fleet::survey::Private;
+use coretwin_lab::launcher::worker_path;
 use coretwin_lab::machine::Stop;
 use coretwin_lab::probe::{Options, Request};
 use std::fs;
@@ -52,6 +53,8 @@ const ROWS: [&str; 3] = ["chat:rooms=10", "chat:rooms=20", "tbench:seconds=2"];
 const QUICK_S: f64 = 140.0;
 const CPUTIME_FOLDER: &str = "cputime";
 const STUDY_FOLDER: &str = "study";
+/// What the shortest survey takes on a busy machine, in seconds: three blocks of chat and little else.
+const LEAST_S: f64 = 75.0;
 /// Longest time of the probe, as a share of the budget.
 const PROBE_SHARE: f64 = 0.1;
 /// Share of what is then left that `cputime` gets.
@@ -72,13 +75,18 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
                    ask at; give --yes";
         return Err(usage(why));
     }
+    worker_path().map_err(anyhow::Error::msg)?;
     let folder = args.out.clone().unwrap_or_else(|| resuming::new_folder("survey"));
     let root = Root::system();
     let topology = host::topology(&root)?;
     fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     out::news(&format!(
-        "This takes at most {}; {}. Nothing of the machine is changed.",
-        human_seconds(args.budget.as_secs_f64()),
+        "This takes {}; {}. Nothing of the machine is changed.",
+        match args.budget.as_secs_f64() {
+            budget_s if budget_s < LEAST_S =>
+                format!("about {}, its shortest", human_seconds(LEAST_S)),
+            budget_s => format!("at most {}", human_seconds(budget_s)),
+        },
         out::results_go_to(&folder, None)
     ));
     let stop = signals::stop_flag()?;
@@ -87,7 +95,11 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     let survey = kit.measure(&root, &topology)?;
     let private = Private::of(&root, &|name| std::env::var(name).ok());
     let contents = Contents::gather(&folder, &private.survey(survey), &private)?;
-    out::text(&contents.shown(out::page(100)))?;
+    let shown = out::text(&contents.shown(out::page(100)));
+    if !args.yes {
+        // Nobody is asked about what they have not seen.
+        shown?;
+    }
     let ask = || {
         let question = "Write the bundle? [y/N] ";
         consent::ask_word(question, &mut std::io::stdin().lock(), &["y", "Y", "yes"])
@@ -95,7 +107,11 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     if args.yes || ask()? {
         let path = contents.write(&root, options::drawn_seed()?)?;
         let bytes = fs::metadata(&path).map_or(0, |file| file.len());
-        out::text(&format!("bundle: {} ({} KB)\n", path.display(), bytes.div_ceil(1000)))?;
+        let told = format!("bundle: {} ({} KB)\n", path.display(), bytes.div_ceil(1000));
+        // It is there, whether anybody reads this or not.
+        if out::text(&told).is_err() {
+            out::news(told.trim_end());
+        }
     } else {
         out::news(&format!("no bundle was written; what was measured is in {}", folder.display()));
     }
@@ -142,12 +158,15 @@ impl Kit<'_> {
                 Ok(status) => return Ok(((), status)),
                 Err(error) => error,
             };
-            if kit.stop.raised() {
+            if kit.stop.raised() || is_broken_pipe(&error) {
                 return Err(error);
             }
             // The time left is too short for a verdict here; three blocks say more than nothing.
             let rows = if kit.left_s() < QUICK_S { &ROWS[..1] } else { &ROWS[..] };
-            out::news(&format!("{error:#}\nthree blocks of {} instead", rows.join(", ")));
+            out::news(&format!(
+                "{error:#}\nthree blocks of {} instead, in the same folder",
+                rows.join(", ")
+            ));
             fs::remove_dir_all(&folder)?;
             words.drain(3..5);
             words.truncate(words.len() - (ROWS.len() - rows.len()));
@@ -177,12 +196,17 @@ impl Kit<'_> {
             (None, "interrupted before it began".to_owned())
         } else {
             let number = self.steps.len() + 1;
-            let left = human_seconds(self.left_s());
-            out::news(&format!("step {number} of 3: {name}; {left} left at most"));
+            let left = match self.budget_s < LEAST_S {
+                true => String::new(),
+                false => format!("; {} left at most", human_seconds(self.left_s())),
+            };
+            out::news(&format!("step {number} of 3: {name}{left}"));
             match part(self) {
                 Ok((value, DONE)) => (Some(value), DONE_WORD.to_owned()),
                 Ok((value, INTERRUPTED)) => (Some(value), "interrupted".to_owned()),
                 Ok((value, status)) => (Some(value), format!("exit status {status}")),
+                // Its answer found no reader; what it measured is in its folder.
+                Err(error) if is_broken_pipe(&error) => (None, DONE_WORD.to_owned()),
                 Err(error) => {
                     out::news(&format!("{name}: {error:#}"));
                     (None, format!("{error:#}"))

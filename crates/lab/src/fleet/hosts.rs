@@ -1,6 +1,7 @@
 //! Lists of machines as people write them.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SshHost {
@@ -36,12 +37,16 @@ const MOST: u64 = 100_000;
 /// Reads a host list: a line a host, `[USER@]HOST[:PORT]` and after it options of `ssh`; `#` begins
 /// a comment. Errors: naming the line.
 pub(super) fn ssh_hosts(text: &str) -> Result<Vec<SshHost>, String> {
-    let mut hosts = Vec::new();
-    for (number, line) in (1..).zip(text.lines()) {
+    let mut hosts: Vec<SshHost> = Vec::new();
+    let mut named = BTreeMap::new();
+    for (number, line) in (1..).zip(text.trim_start_matches('\u{feff}').lines()) {
         let line = line.split('#').next().unwrap_or_default();
         let mut words = line.split_whitespace();
         let Some(place) = words.next() else { continue };
         let bad = |why: &str| format!("line {number}: '{place}' {why}");
+        if place.chars().any(char::is_control) {
+            return Err(format!("line {number}: {place:?} has a control character in it"));
+        }
         if place.starts_with('-') {
             return Err(bad("is an option; the host comes first"));
         }
@@ -54,6 +59,10 @@ pub(super) fn ssh_hosts(text: &str) -> Result<Vec<SshHost>, String> {
         };
         if destination.is_empty() || destination.ends_with('@') {
             return Err(bad("names no host"));
+        }
+        if let Some(before) = named.insert(place.to_owned(), number) {
+            // Two studies of one machine would disturb each other, and it counts once.
+            return Err(bad(&format!("is on line {before}, too")));
         }
         let port = port.map(|port| vec!["-p".to_owned(), port.to_string()]).unwrap_or_default();
         let words: Vec<String> = words.map(str::to_owned).collect();
@@ -166,6 +175,7 @@ mod tests {
         let expected =
             [host("root@a", &["-p", "2222", "-i", "key"]), host("b", &[]), host("fe80::1", &[])];
         assert_eq!(ssh_hosts(text), Ok(expected.to_vec()));
+        assert_eq!(ssh_hosts("\u{feff}b").expect("a mark before")[0], host("b", &[]));
         let given = "h1 -4 -i key -oUser=x -o Port=3 -vi key -lme -J a,b";
         assert_eq!(ssh_hosts(given).expect("options").len(), 1);
         for (text, part) in [
@@ -178,6 +188,8 @@ mod tests {
             ("h1 -oUser=x -- word", "'--' is no option"),
             ("h1 -", "'-' is no option"),
             ("h1 -4i", "lacks its value"),
+            ("h1\nh2\nh1", "line 3: 'h1' is on line 1, too"),
+            ("h1\ne\u{1b}[2J", "line 2: \"e\\u{1b}[2J\" has a control"),
         ] {
             assert!(ssh_hosts(text).expect_err(text).contains(part), "{text}");
         }

@@ -22,8 +22,10 @@ pub fn core_run_text(run: &CoreRun, known: &CoreAccuracy, page: usize) -> String
         run.seed,
         number::whole(run.measure_uops),
         number::whole(run.warmup_uops),
-        run.speed_error
-            .map_or_else(String::new, |error| format!(", speeds known to {:.1} %", 100.0 * error)),
+        run.speed_error.map_or_else(
+            || ", a length that was given: speeds may not be steady yet".to_owned(),
+            |error| format!(", speeds known to {:.1} %", 100.0 * error)
+        ),
         run.clock_ghz,
     );
     sentence(&mut out, &how, page);
