@@ -132,12 +132,18 @@ impl Replays {
         self.ticks > 0
     }
 
+    /// What loads take along is to be found anew.
+    pub(super) fn forget_followers(&mut self) {
+        for load in &mut self.loads[..self.count] {
+            load.takes = 0;
+        }
+    }
+
     /// Forgets the loads of a thread from this number on.
     pub(super) fn drop_from(&mut self, thread: usize, number: u64) {
+        self.forget_followers();
         let mut index = 0;
         while index < self.count {
-            // Those that others take along may be among the forgotten.
-            self.loads[index].takes = 0;
             if self.loads[index].thread == thread && self.loads[index].number >= number {
                 self.count -= 1;
                 self.loads[index] = self.loads[self.count];
@@ -244,7 +250,7 @@ impl Core<'_> {
     }
 
     /// Finds those behind a load, and when they would be sent: what the next round overtakes stays where
-    /// it is. Until its thread renames or issues, they stay the same.
+    /// it is. Until its thread renames, issues or lets a locked operation go, they stay the same.
     #[inline(never)]
     fn find_followers(&mut self, index: usize, now: (u64, u32)) {
         let Replays { loads, ticks, .. } = &mut self.replays;

@@ -54,6 +54,7 @@ impl Core<'_> {
         let slot = &mut state.slots[index];
         slot.marks &= !mark::OLDEST;
         slot.pending -= 1;
+        self.replays.forget_followers();
         if slot.pending == 0 {
             self.busy = true;
             let at = slot.ready;
