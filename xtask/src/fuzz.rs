@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 /// A target, with its seeds by name.
 struct Target {
@@ -352,7 +352,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> Result<bool> {
     // A fuzzer keeps one CPU busy: as many side by side as there are.
     let lane = || -> Result<bool> {
         let mut sound = true;
-        let next = || waiting.lock().map_or(None, |mut targets| targets.next());
+        let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
         while let Some(target) = next() {
             sound &= fuzz(root, target, &seconds)?;
         }

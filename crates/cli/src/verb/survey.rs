@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
                    ask at; give --yes";
         return Err(usage(why));
     }
-    worker_path().map_err(anyhow::Error::msg)?;
+    worker_path().map_err(coretwin_lab::Error::NotPossible)?;
     let folder = args.out.clone().unwrap_or_else(|| resuming::new_folder("survey"));
     let root = Root::system();
     let topology = host::topology(&root)?;
@@ -205,8 +205,10 @@ impl Kit<'_> {
                 Ok((value, DONE)) => (Some(value), DONE_WORD.to_owned()),
                 Ok((value, INTERRUPTED)) => (Some(value), "interrupted".to_owned()),
                 Ok((value, status)) => (Some(value), format!("exit status {status}")),
-                // Its answer found no reader; what it measured is in its folder.
-                Err(error) if is_broken_pipe(&error) => (None, DONE_WORD.to_owned()),
+                // What it measured is in its folder, and how it ended is not known.
+                Err(error) if is_broken_pipe(&error) => {
+                    (None, format!("its answer was not printed: {error:#}"))
+                }
                 Err(error) => {
                     out::news(&format!("{name}: {error:#}"));
                     (None, format!("{error:#}"))

@@ -52,6 +52,8 @@ const LOG: &str = "/tmp/peer.log";
 pub(crate) const PAGE: &str = "\
 # core-queue beside other schedulers for sched_ext, in a guest
 
+`rusty` and `p2dq` win chat by far; core-queue wins the pipe and tbench.
+
 Written by `cargo xtask vm sched --page` with `--boot peerspipe` and its like (`vm --help`), after `cargo xtask peers` has built VERSIONS. Linux RELEASE,
 2 cores with 2 siblings each, emulated, time by instructions. A reading loads a scheduler, runs the load and unloads
 it; all schedulers take part in every block, in an order that is drawn. Ratios to the kernel's own scheduler, above
