@@ -77,10 +77,21 @@ const CHECKS: &[&Stage] = &[
         ],
         environment: &[],
     },
-    // Over an hour: CPUs go and come under chat for half an hour of a guest's time.
+    // Over an hour: CPUs go and come under chat for half an hour of a guest's time, on two kernels side by side.
     &Stage {
         name: "hotplug-storm",
-        argv: &["cargo", "xtask", "vm", "sched", "--boot", "hotplugstorm"],
+        argv: &[
+            "cargo",
+            "xtask",
+            "vm",
+            "sched",
+            "--boot",
+            "hotplugstorm",
+            "--kernel",
+            "7.3",
+            "--kernel",
+            "own:6.12",
+        ],
         environment: &[],
     },
     // The processes that switch SMT, killed at any moment, on fake machines.

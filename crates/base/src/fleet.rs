@@ -58,6 +58,9 @@ pub struct Member {
     /// Rows that could not, each with its arm: every block of them has a failed run, or none is done.
     #[serde(default)]
     pub uncompared: Vec<(SharedText, SharedText)>,
+    /// Whether its study was a screening, of three blocks: alone it gives no verdict.
+    #[serde(default)]
+    pub is_screening: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -40,8 +40,8 @@ impl From<Duration> for Nanos {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is not a duration: write a number with ms, s, m or h, like 500ms, 90s or 30m; a bare \
-     number is seconds"
+    "'{0}' is not a duration: write a number with ms, s, m or h, like 500ms, 90s or 30m, and at \
+     most 5000000h; a bare number is seconds"
 )]
 pub struct BadDuration(pub String);
 

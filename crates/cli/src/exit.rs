@@ -21,6 +21,12 @@ const STATUSES: [(u8, &str); 7] = [
     (INTERRUPTED, "interrupted, with everything measured kept"),
 ];
 
+/// What a status says of a run.
+#[cfg(feature = "fleet")]
+pub(crate) fn meaning(status: u8) -> &'static str {
+    STATUSES.iter().find(|(known, _)| *known == status).map_or("unknown", |(_, meaning)| meaning)
+}
+
 /// `text`, then the meaning of every exit status: the end of a verb's help.
 pub(crate) fn with_statuses(text: &str) -> String {
     let meanings = STATUSES.map(|(status, meaning)| format!("  {status:<4} {meaning}\n"));

@@ -160,6 +160,12 @@ pub(crate) fn results_go_to(folder: &Path, made: Option<&Path>) -> String {
     format!("results go to {}{}", folder.display(), made.unwrap_or_default())
 }
 
+/// A command of ours on a file or folder, as a shell takes it.
+pub(crate) fn command(words: &str, path: &Path) -> String {
+    let path = path.display().to_string();
+    format!("coretwin {words} {}", coretwin_report::shell_line(&[path]))
+}
+
 /// Whether lines can be drawn over: a terminal that moves its cursor.
 pub(crate) fn redraws(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("TERM").is_some_and(|term| term != "dumb")

@@ -43,8 +43,7 @@ pub(crate) fn new_folder(kind: &str) -> PathBuf {
 }
 
 pub(crate) fn line(plan: &Plan, folder: &Path) -> String {
-    let folder = folder.display().to_string();
-    coretwin_report::shell_line(&["coretwin", verb(plan), "--resume", &folder].map(str::to_owned))
+    crate::out::command(&format!("{} --resume", verb(plan)), folder)
 }
 
 pub(crate) fn go_on(plan: &Plan, folder: &Path) -> String {

@@ -58,6 +58,20 @@ fn a_survey_is_one_bundle_without_names_that_a_fleet_report_reads() {
     assert!(read.manifest.files.contains_key("survey.json"), "{:?}", read.manifest);
     let report = coretwin(&home, &["fleet", "report", &bundle.display().to_string()]);
     assert_eq!(report.status, 0, "{}", report.err);
+    // What was put together can be packed later, and is the same then.
+    fs::remove_file(&bundle).expect("a bundle");
+    let packed = coretwin(&home, &["survey", "--pack", "kit", "--yes"]);
+    assert_eq!(packed.status, 0, "{}", packed.err);
+    assert!(bundle.exists() && packed.out.contains("machine"), "{}", packed.out);
+    for (words, status, part) in [
+        (&["survey", "--yes", "--out", "kit"][..], 2, "coretwin survey --pack kit"),
+        (&["survey", "--yes", "--pack", "kit/study"], 2, "no survey that came to its end"),
+        (&["report", "kit"], 2, "coretwin report kit/study"),
+    ] {
+        let refused = coretwin(&home, words);
+        assert_eq!(refused.status, status, "{}", refused.err);
+        assert!(refused.err.contains(part), "{}", refused.err);
+    }
     let table = coretwin(&home, &["generate", "machines", "kit"]);
     assert!(table.out.contains("SMT processors measured"), "{}", table.out);
 }

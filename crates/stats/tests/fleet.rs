@@ -107,6 +107,33 @@ fn a_fleet_of_one_says_what_its_study_says() {
 }
 
 #[test]
+fn a_machine_that_was_only_screened_has_no_verdict_and_two_machines_do() {
+    let screened = |number| Member {
+        is_screening: true,
+        ..member(number, "Alpha", vec![effect("chat", 0.1, 0.01)])
+    };
+    let mut fleet = Fleet { members: vec![screened(1)], refused: Vec::new() };
+    let summary = analyse(&fleet, None);
+    assert_eq!(line(&summary, Some("Alpha"), "chat").verdict, None);
+    assert!(summary.warnings.iter().any(|warning| warning.kind == "screening"));
+    // Between machines there is a spread of its own.
+    fleet.members.push(screened(2));
+    let verdict = line(&analyse(&fleet, None), Some("Alpha"), "chat").verdict;
+    assert!(verdict.is_some(), "{verdict:?}");
+    // A study in full beside the screening of the same machine decides.
+    fleet.members[1] = member(1, "Alpha", vec![effect("chat", 0.1, 0.01)]);
+    let verdict = line(&analyse(&fleet, None), Some("Alpha"), "chat").verdict;
+    assert_eq!(verdict, Some(Verdict::Helps));
+}
+
+#[test]
+fn a_fleet_in_which_nothing_was_compared_says_so() {
+    let fleet = Fleet { members: vec![member(1, "Alpha", Vec::new())], refused: Vec::new() };
+    let summary = analyse(&fleet, None);
+    assert!(summary.sentences[0].starts_with("Nothing could be compared on 1 machine"));
+}
+
+#[test]
 fn two_studies_of_one_machine_are_one_machine() {
     let mut fleet = two_models();
     let again = Member { plan: "other".into(), ..fleet.members[0].clone() };

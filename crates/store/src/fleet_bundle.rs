@@ -22,7 +22,7 @@ use std::io::{self, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 pub(crate) const ENDING: &str = ".tar.gz";
-const MANIFEST: &str = "manifest.json";
+pub const MANIFEST: &str = "manifest.json";
 /// Most bytes of padding behind an archive; tar pads to 10 KiB.
 const PADDING: u64 = 64 << 10;
 /// Digits of the digest in a file name.
@@ -111,6 +111,12 @@ pub fn write(
         Error::writing(&path, manifest.files.values().map(|file| file.bytes).sum(), source)
     })?;
     Ok(path)
+}
+
+/// A record that lies in a file of its own, to be packed. Errors: as [`FleetBundle::record`].
+pub fn unpacked<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
+    let read = File::open(path).and_then(|file| caps::RECORD.read(file));
+    record(path, 0, &read.map_err(|source| Error::io("read", path, source))?)
 }
 
 fn archive(

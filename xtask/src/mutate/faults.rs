@@ -594,6 +594,12 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: FLOORS, test: "pull: tasks leave a crowded core",
     },
     Fault {
+        name: "live-foreign-clock", file: "crates/bpf/c/core_queue_state.h",
+        find: "task->virtual_ns = clock_of(cpu, bound) - behind;",
+        put: "task->virtual_ns -= 0 * behind;",
+        suite: FLOORS, test: "clock: who changes cores",
+    },
+    Fault {
         name: "live-lost-load", file: "crates/bpf/c/core_queue_state.h",
         find: "core_of(core)->running + waiting(core)",
         put: "core_of(core)->running + 0 * waiting(core)",

@@ -54,7 +54,7 @@ pub struct ComparedFleet {
     /// `None` where its machines are of several.
     pub origin: Option<Origin>,
     pub margin: f64,
-    /// Studies that were broken off, but count.
+    /// Bundles that are not complete, but count.
     pub partial: u32,
     /// Files that do not count.
     pub refused: u32,

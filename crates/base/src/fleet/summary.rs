@@ -20,7 +20,7 @@ pub struct FleetSummary {
     pub machines: u32,
     /// Number of studies that count; a machine has one for each plan.
     pub studies: u32,
-    /// Studies that were broken off, but count.
+    /// Bundles that are not complete, but count.
     pub partial: Vec<PartialStudy>,
     /// Files that do not count.
     pub refused: Vec<Refused>,

@@ -63,10 +63,9 @@ fn refuse_recordings(plan: &FleetPlan, folder: &Path) -> Result<()> {
     if !matches!(plan.subject, FleetSubject::Record(_)) {
         return Ok(());
     }
+    let read = crate::out::command("account --replay", folder);
     let folder = folder.display();
-    Err(usage(format!(
-        "{folder} holds recordings; read them: coretwin account --replay {folder} --smt off"
-    )))
+    Err(usage(format!("{folder} holds recordings; read them: {read} --smt off")))
 }
 
 fn with_engine<Out>(

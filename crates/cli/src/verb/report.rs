@@ -1,7 +1,7 @@
 //! `coretwin report DIR`: everything shown again, from the plan and the journal alone.
 
 use crate::dataset::{self, As, PARQUET};
-use crate::exit::DONE;
+use crate::exit::{DONE, usage};
 use crate::{findings, host, options, out};
 use anyhow::{Result, ensure};
 use coretwin_base::study::decision::Licence;
@@ -10,8 +10,8 @@ use coretwin_base::study::reading::Reading;
 use coretwin_base::study::summary::{StoppedBecause, Summary};
 use coretwin_host::root::Root;
 use coretwin_report::{FORMATS, Study, StudyFormat};
-use coretwin_store::{Bundle, Extent, JOURNAL};
-use std::path::PathBuf;
+use coretwin_store::{Bundle, Extent, JOURNAL, PLAN};
+use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -48,8 +48,23 @@ fn licence(name: &str) -> Result<Licence, String> {
     options::named("rule", name, Licence::ALL, |(known, ..)| known).map(|(_, rule, _)| rule)
 }
 
+/// What can be reported of a survey's folder; empty if it is none.
+fn parts_of_survey(folder: &Path) -> String {
+    let has_plan = |part: &PathBuf| part.join(PLAN).exists();
+    let parts = ["study", "cputime"].map(|part| folder.join(part)).into_iter().filter(has_plan);
+    let lines = parts.map(|part| out::command("report", &part)).collect::<Vec<_>>().join("; ");
+    match lines.is_empty() {
+        true => lines,
+        false => format!("{} is a survey's; its parts have reports: {lines}", folder.display()),
+    }
+}
+
 pub(crate) fn run(args: &Args) -> Result<u8> {
-    let (bundle, plan) = Bundle::open(&args.folder, host::owner(&Root::system())?)?;
+    let owner = host::owner(&Root::system())?;
+    let (bundle, plan) = Bundle::open(&args.folder, owner).map_err(|error| {
+        let parts = parts_of_survey(&args.folder);
+        if parts.is_empty() { error.into() } else { usage(parts) }
+    })?;
     let is_brief = !args.full && args.out.is_none() && args.licence.is_none();
     let whole = (!is_brief).then(|| As::Text(&FORMATS[0]));
     let format = args.format.or(whole);

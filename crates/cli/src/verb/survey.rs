@@ -2,7 +2,7 @@
 
 mod contents;
 
-use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, is_broken_pipe, usage};
+use crate::exit::{CELLS_FAILED, DONE, INTERRUPTED, USAGE, is_broken_pipe, meaning, status, usage};
 use crate::verb::study::args::Line;
 use crate::verb::{cputime, probe, study};
 use crate::{consent, host, options, out, resuming, signals};
@@ -16,7 +16,7 @@ use coretwin_base::schema::SCHEMA;
 use coretwin_base::units::{human_seconds, parse_duration};
 use coretwin_host::environment;
 use coretwin_host::root::Root;
-use coretwin_lab::fleet::survey::Private;
+use coretwin_lab::fleet::survey::{self, Private};
 use coretwin_lab::launcher::worker_path;
 use coretwin_lab::machine::Stop;
 use coretwin_lab::probe::{Options, Request};
@@ -30,13 +30,14 @@ use std::time::{Duration, Instant};
 Examples:
   coretwin survey                    measures, shows what it would write, and asks
   coretwin survey --yes --budget 3m  in less time, with wider intervals
+  coretwin survey --pack DIR         shows again what DIR's survey measured, and asks
   coretwin fleet report *.tar.gz     what surveys of several machines say together
 
 It takes topology, microcode, clock and mitigations, then runs probe, cputime, and a study of chat \
 and tbench by affinity. It needs no root and changes nothing. Host name, users, paths, boot id and \
 kernel command line are left out of the bundle. Ctrl-C ends it and keeps what was measured.")]
 pub(crate) struct Args {
-    /// Longest time it may take
+    /// Longest time it may take; below 75s it takes about 75s
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_duration)]
     budget: Duration,
     /// Folder for the results and the bundle (default: survey-DATE-TIME)
@@ -45,6 +46,9 @@ pub(crate) struct Args {
     /// Write the bundle without asking
     #[arg(long)]
     yes: bool,
+    /// Measure nothing: write the bundle of a survey that was made without one
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["budget", "out"])]
+    pack: Option<PathBuf>,
 }
 
 /// Rows of the study: the article's two programs, at a size that every machine can run.
@@ -75,10 +79,22 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
                    ask at; give --yes";
         return Err(usage(why));
     }
+    let root = Root::system();
+    if let Some(folder) = &args.pack {
+        let contents = Contents::again(folder)?;
+        offer(&contents, args.yes)?;
+        return Ok(DONE);
+    }
     worker_path().map_err(coretwin_lab::Error::NotPossible)?;
     let folder = args.out.clone().unwrap_or_else(|| resuming::new_folder("survey"));
-    let root = Root::system();
     let topology = host::topology(&root)?;
+    if folder.exists() {
+        return Err(usage(format!(
+            "{} is there already; name another folder by --out, or write that one's bundle: {}",
+            folder.display(),
+            out::command("survey --pack", &folder)
+        )));
+    }
     fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     out::news(&format!(
         "This takes {}; {}. Nothing of the machine is changed.",
@@ -94,9 +110,20 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     let mut kit = Kit { folder: &folder, stop, budget_s, started: Instant::now(), steps: vec![] };
     let survey = kit.measure(&root, &topology)?;
     let private = Private::of(&root, &|name| std::env::var(name).ok());
-    let contents = Contents::gather(&folder, &private.survey(survey), &private)?;
+    let survey = private.survey(survey);
+    let machine = survey::machine(&root, options::drawn_seed()?);
+    offer(&Contents::gather(&folder, survey, machine, &private)?, args.yes)?;
+    Ok(match (kit.stop.raised(), kit.steps.iter().all(|step| step.result == DONE_WORD)) {
+        (true, _) => INTERRUPTED,
+        (_, true) => DONE,
+        _ => CELLS_FAILED,
+    })
+}
+
+/// Shows what the bundle would have, and writes it if that is wanted.
+fn offer(contents: &Contents, yes: bool) -> Result<()> {
     let shown = out::text(&contents.shown(out::page(100)));
-    if !args.yes {
+    if !yes {
         // Nobody is asked about what they have not seen.
         shown?;
     }
@@ -104,22 +131,23 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         let question = "Write the bundle? [y/N] ";
         consent::ask_word(question, &mut std::io::stdin().lock(), &["y", "Y", "yes"])
     };
-    if args.yes || ask()? {
-        let path = contents.write(&root, options::drawn_seed()?)?;
-        let bytes = fs::metadata(&path).map_or(0, |file| file.len());
-        let told = format!("bundle: {} ({} KB)\n", path.display(), bytes.div_ceil(1000));
-        // It is there, whether anybody reads this or not.
-        if out::text(&told).is_err() {
-            out::news(told.trim_end());
-        }
-    } else {
-        out::news(&format!("no bundle was written; what was measured is in {}", folder.display()));
+    if !yes && !ask()? {
+        let folder = contents.survey_folder();
+        out::news(&format!(
+            "no bundle was written; what was measured is in {}, and this writes it: {}",
+            folder.display(),
+            out::command("survey --pack", folder)
+        ));
+        return Ok(());
     }
-    Ok(match (kit.stop.raised(), kit.steps.iter().all(|step| step.result == DONE_WORD)) {
-        (true, _) => INTERRUPTED,
-        (_, true) => DONE,
-        _ => CELLS_FAILED,
-    })
+    let path = contents.write()?;
+    let bytes = fs::metadata(&path).map_or(0, |file| file.len());
+    let told = format!("bundle: {} ({} KB)\n", path.display(), bytes.div_ceil(1000));
+    // It is there, whether anybody reads this or not.
+    if out::text(&told).is_err() {
+        out::news(told.trim_end());
+    }
+    Ok(())
 }
 
 const DONE_WORD: &str = "done";
@@ -155,18 +183,20 @@ impl Kit<'_> {
             let mut words = words("study", &folder, kit.left_s() - SPARE_S);
             words.extend(ROWS.map(str::to_owned));
             let error = match study::run(&Line::read(words.clone())?) {
-                Ok(status) => return Ok(((), status)),
+                Ok(ended) => return Ok(((), ended)),
                 Err(error) => error,
             };
             if kit.stop.raised() || is_broken_pipe(&error) {
                 return Err(error);
             }
-            // The time left is too short for a verdict here; three blocks say more than nothing.
+            // Three blocks say more than nothing.
             let rows = if kit.left_s() < QUICK_S { &ROWS[..1] } else { &ROWS[..] };
-            out::news(&format!(
-                "{error:#}\nthree blocks of {} instead, in the same folder",
-                rows.join(", ")
-            ));
+            let why = match status(&error) {
+                USAGE => "the time left is too short for a verdict".to_owned(),
+                _ => format!("{error:#}"),
+            };
+            let rows_named = rows.join(", ");
+            out::news(&format!("{why}; three blocks of {rows_named} instead, in the same folder"));
             fs::remove_dir_all(&folder)?;
             words.drain(3..5);
             words.truncate(words.len() - (ROWS.len() - rows.len()));
@@ -200,11 +230,12 @@ impl Kit<'_> {
                 true => String::new(),
                 false => format!("; {} left at most", human_seconds(self.left_s())),
             };
-            out::news(&format!("step {number} of 3: {name}{left}"));
+            // What it advises is then known for the options of that verb.
+            out::news(&format!("step {number} of 3: coretwin {name}{left}"));
             match part(self) {
                 Ok((value, DONE)) => (Some(value), DONE_WORD.to_owned()),
                 Ok((value, INTERRUPTED)) => (Some(value), "interrupted".to_owned()),
-                Ok((value, status)) => (Some(value), format!("exit status {status}")),
+                Ok((value, status)) => (Some(value), meaning(status).to_owned()),
                 // What it measured is in its folder, and how it ended is not known.
                 Err(error) if is_broken_pipe(&error) => {
                     (None, format!("its answer was not printed: {error:#}"))

@@ -12,13 +12,23 @@ pub(super) struct SshHost {
 }
 
 impl SshHost {
-    /// What people call it: with its port, if that is not the usual one.
+    /// What people call it: with its port, if the list has one.
     pub(super) fn name(&self) -> String {
-        let port = self.options.iter().position(|option| option == "-p");
-        match port.and_then(|at| self.options.get(at + 1)) {
+        match self.port() {
             Some(port) => format!("{}:{port}", self.destination),
             None => self.destination.clone(),
         }
+    }
+
+    fn port(&self) -> Option<&str> {
+        let option = self.options.iter().position(|option| option == "-p")?;
+        self.options.get(option + 1).map(String::as_str)
+    }
+
+    /// Where it is, whoever logs in: behind another port there may be another machine.
+    fn machine(&self) -> (String, String) {
+        let host = self.destination.rsplit('@').next().unwrap_or_default();
+        (host.to_ascii_lowercase(), self.port().unwrap_or("22").to_owned())
     }
 }
 
@@ -60,15 +70,16 @@ pub(super) fn ssh_hosts(text: &str) -> Result<Vec<SshHost>, String> {
         if destination.is_empty() || destination.ends_with('@') {
             return Err(bad("names no host"));
         }
-        if let Some(before) = named.insert(place.to_owned(), number) {
-            // Two studies of one machine would disturb each other, and it counts once.
-            return Err(bad(&format!("is on line {before}, too")));
-        }
         let port = port.map(|port| vec!["-p".to_owned(), port.to_string()]).unwrap_or_default();
         let words: Vec<String> = words.map(str::to_owned).collect();
         ssh_options(&words).map_err(|why| format!("line {number}: {why}"))?;
         let options = port.into_iter().chain(words).collect();
-        hosts.push(SshHost { destination: destination.to_owned(), options });
+        let host = SshHost { destination: destination.to_owned(), options };
+        // Two studies of one machine would disturb each other, and it counts once.
+        if let Some(before) = named.insert(host.machine(), number) {
+            return Err(bad(&format!("is on line {before}, too")));
+        }
+        hosts.push(host);
     }
     if hosts.is_empty() { Err("it names no host".to_owned()) } else { Ok(hosts) }
 }
@@ -189,6 +200,7 @@ mod tests {
             ("h1 -", "'-' is no option"),
             ("h1 -4i", "lacks its value"),
             ("h1\nh2\nh1", "line 3: 'h1' is on line 1, too"),
+            ("h1:7\nh1\nann@H1:22", "line 3: 'ann@H1:22' is on line 2, too"),
             ("h1\ne\u{1b}[2J", "line 2: \"e\\u{1b}[2J\" has a control"),
         ] {
             assert!(ssh_hosts(text).expect_err(text).contains(part), "{text}");

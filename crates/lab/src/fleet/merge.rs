@@ -294,5 +294,6 @@ pub fn member(
         facts: facts.iter().map(|(key, value)| (text(key), text(value))).collect(),
         effects: found.effects,
         uncompared: found.uncompared,
+        is_screening: plan.rules.is_screening(),
     }
 }

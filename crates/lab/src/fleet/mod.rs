@@ -24,6 +24,7 @@ pub mod task;
 mod yaml;
 
 use crate::error::Error;
+use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use coretwin_base::fleet::plan::FleetPlan;
 use coretwin_base::suggest::unknown;
@@ -91,8 +92,21 @@ impl Args for Typed {
 }
 
 impl Typed {
+    /// Errors: if there is no such engine, or an option of another one was given, which would do nothing.
     pub fn engine(&self, name: &str) -> Result<Box<dyn Engine>, Error> {
-        (entry(name)?.typed)(&self.0).map_err(|error| Error::Usage(error.to_string()))
+        let chosen = entry(name)?;
+        for other in ENGINES.iter().filter(|entry| entry.name != name) {
+            let command = (other.options)(Command::new(""));
+            let was_typed = |arg: &&clap::Arg| {
+                self.0.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine)
+            };
+            if let Some(long) = command.get_arguments().find(was_typed).and_then(|it| it.get_long())
+            {
+                let why = format!("--{long} is an option of {}; the engine is {name}", other.name);
+                return Err(Error::Usage(why));
+            }
+        }
+        (chosen.typed)(&self.0).map_err(|error| Error::Usage(error.to_string()))
     }
 }
 
@@ -130,6 +144,21 @@ mod tests {
             "subject":{"study":["chat"]},"seed":1,"tasks":[{"number":0,"name":"a","seed":2}]}"#;
         let plan = serde_json::from_str(&text.replace("ENGINE", engine)).expect("a plan");
         engine_of(&plan).err().map(|why| why.to_string())
+    }
+
+    #[test]
+    fn an_option_of_another_engine_is_refused() {
+        let typed = |words: &[&str]| {
+            // An engine's options may exclude this one of `fleet plan`.
+            let command = Command::new("plan").arg(clap::Arg::new("program"));
+            let command = Typed::augment_args(command);
+            Typed::from_arg_matches(&command.get_matches_from([&["plan"], words].concat()))
+                .expect("options")
+        };
+        let why = |words: &[&str]| typed(words).engine("ssh").err().map(|why| why.to_string());
+        assert_eq!(why(&["--side-by-side", "3"]), None);
+        let refused = "--time is an option of slurm; the engine is ssh";
+        assert_eq!(why(&["--time", "1:00:00"]).as_deref(), Some(refused));
     }
 
     #[test]

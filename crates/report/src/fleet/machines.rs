@@ -82,6 +82,7 @@ mod tests {
             facts: facts.into_iter().collect(),
             effects: Vec::new(),
             uncompared: Vec::new(),
+            is_screening: false,
         }
     }
 

@@ -81,7 +81,10 @@ const WHAT_TO_SET: [&str; 2] = [
 
 fn title(summary: &FleetSummary) -> String {
     let workloads = distinct(summary.effects.iter().map(|effect| &*effect.workload));
-    words::shorten(&words::clean(&workloads.join(", ")), 90)
+    match workloads.is_empty() {
+        true => "nothing compared".to_owned(),
+        false => words::shorten(&words::clean(&workloads.join(", ")), 90),
+    }
 }
 
 fn notice(summary: &FleetSummary) -> Option<String> {

@@ -137,7 +137,7 @@ pub(super) fn fleet(summary: &FleetSummary) -> Vec<Block> {
     };
     let partial =
         summary.partial.iter().map(|study| vec![clean(&study.name), clean(&study.reason)]);
-    listed("Studies that were broken off, but count", ["Machine", "Why"], partial.collect());
+    listed("Bundles that are not complete, but count", ["Machine", "Why"], partial.collect());
     let refused = summary.refused.iter().map(|file| vec![clean(&file.file), clean(&file.reason)]);
     listed("Files that do not count", ["File", "Why, and what to do"], refused.collect());
     blocks

@@ -133,8 +133,10 @@ impl Analysis<'_> {
         let [next_inner, next_outer] = confidences.map(next);
         let margin = verdict::margin(self.margin, scale, groups::size(ones));
         let decide = |inner: Option<_>, outer: Option<_>| {
-            let measured = key.origin == Origin::Measured;
-            Some(verdict::of_intervals(inner?, outer?, margin)).filter(|_| measured)
+            // One machine says what its study says, and a screening gives no verdict.
+            let is_screening = matches!(ones, [only] if only.is_screening);
+            let may = key.origin == Origin::Measured && !is_screening;
+            Some(verdict::of_intervals(inner?, outer?, margin)).filter(|_| may)
         };
         let shown = |value: f64| from_scale(value, scale);
         FleetEffect {

@@ -36,6 +36,8 @@ pub(super) struct One {
     pub(super) degrees: f64,
     pub(super) blocks: u32,
     pub(super) reference: f64,
+    /// Whether it has only been screened.
+    pub(super) is_screening: bool,
 }
 
 impl One {
@@ -95,7 +97,7 @@ pub(super) fn by_model<'a>(fleet: &'a Fleet, machines: &[&'a Member]) -> Groups<
         // A machine keeps the model of its first study, so that it is in one model only.
         let first = machines[machine];
         for effect in &member.effects {
-            if let Some(one) = one(machine, effect) {
+            if let Some(one) = one(machine, effect, member.is_screening) {
                 groups.entry(key(first, effect)).or_default().push(one);
             }
         }
@@ -107,7 +109,7 @@ pub(super) fn by_model<'a>(fleet: &'a Fleet, machines: &[&'a Member]) -> Groups<
     groups
 }
 
-fn one(machine: usize, effect: &Effect) -> Option<One> {
+fn one(machine: usize, effect: &Effect, is_screening: bool) -> Option<One> {
     let numbers = [effect.mean, effect.standard_error, effect.degrees, effect.value_reference];
     let usable = numbers.iter().all(|number| number.is_finite()) && effect.standard_error >= 0.0;
     usable.then_some(One {
@@ -117,6 +119,7 @@ fn one(machine: usize, effect: &Effect) -> Option<One> {
         degrees: if effect.degrees >= 1.0 { effect.degrees } else { 0.0 },
         blocks: effect.blocks,
         reference: effect.value_reference,
+        is_screening,
     })
 }
 
@@ -150,6 +153,7 @@ fn merge(ones: &mut Vec<One>) {
             degrees: same.iter().map(|one| one.degrees).sum(),
             blocks: same.iter().map(|one| one.blocks).sum(),
             reference: same.iter().map(|one| share(one) * one.reference).sum(),
+            is_screening: same.iter().all(|one| one.is_screening),
         }
     });
     *ones = merged.collect();
@@ -223,6 +227,7 @@ pub(super) fn suites<'a>(
                 degrees: ones().map(|(one, _)| one.degrees).fold(f64::INFINITY, f64::min),
                 blocks: ones().map(|(one, _)| one.blocks).min().unwrap_or(0),
                 reference: 1.0,
+                is_screening: ones().any(|(one, _)| one.is_screening),
             }
         };
         let key = Key {

@@ -16,6 +16,10 @@ pub(super) fn write(summary: &FleetSummary) -> Vec<String> {
         // Suites come first, and all models before each of them.
         of_arm().find(|effect| effect.cpu_model.is_none()).or_else(|| of_arm().next())
     };
+    if arms.is_empty() && summary.machines > 0 {
+        let machines = counted(summary.machines.into(), "machine");
+        return vec![format!("Nothing could be compared on {machines}: no row has a whole block.")];
+    }
     arms.into_iter().filter_map(primary).map(|effect| sentence(summary, effect)).collect()
 }
 

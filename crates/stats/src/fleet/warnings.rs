@@ -26,8 +26,9 @@ pub(super) fn write(fleet: &Fleet, summary: &FleetSummary) -> Vec<Warning> {
     if !summary.partial.is_empty() {
         warn(
             "partial",
-            format!("{} of {} studies were broken off", summary.partial.len(), summary.studies),
-            "what they measured counts; coretwin fleet status says how to finish them",
+            format!("{} of {} bundles are not complete", summary.partial.len(), summary.studies),
+            "what they have counts; the list has the reason of each, and coretwin fleet status says \
+             how to finish those of a fleet",
         );
     }
     if summary.schemas.len() > 1 {
@@ -45,14 +46,27 @@ pub(super) fn write(fleet: &Fleet, summary: &FleetSummary) -> Vec<Warning> {
             "nothing needs to be done; fields they lack are not reported",
         );
     }
+    let screened = fleet.members.iter().filter(|member| member.is_screening).count();
+    if screened > 0 {
+        warn(
+            "screening",
+            format!("{screened} of {} studies are screenings of three blocks", summary.studies),
+            "alone a screening gives no verdict: run those machines again without --quick, or a survey \
+             with a larger budget",
+        );
+    }
     mixtures(fleet, summary, &mut warn);
     few_machines(summary, &mut warn);
     let uncompared = fleet.members.iter().filter(|member| !member.uncompared.is_empty()).count();
     if uncompared > 0 {
         warn(
             "uncompared",
-            format!("{uncompared} studies have rows that could not be compared"),
-            "a run of each of their blocks failed; coretwin report on such a study names it",
+            format!(
+                "{uncompared} of {} studies have rows that could not be compared",
+                summary.studies
+            ),
+            "a run of each of their blocks failed, or no block was done; coretwin report on such a \
+             study names it",
         );
     }
     warnings

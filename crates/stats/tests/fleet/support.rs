@@ -46,5 +46,6 @@ pub(crate) fn member(number: u32, model: &str, effects: Vec<Effect>) -> Member {
         facts: BTreeMap::new(),
         effects,
         uncompared: Vec::new(),
+        is_screening: false,
     }
 }

@@ -47,10 +47,10 @@ pub(super) fn record(args: &Args, path: &Path) -> Result<u8> {
         })?;
     }
     out::text(&format!(
-        "{} {} appended; what they say: coretwin account --replay {} --smt off\n",
+        "{} {} appended; what they say: {} --smt off\n",
         recorder.blocks,
         if recorder.blocks == 1 { "block" } else { "blocks" },
-        path.display()
+        out::command("account --replay", path)
     ))?;
     Ok(if stopped.stop.raised() { INTERRUPTED } else { DONE })
 }

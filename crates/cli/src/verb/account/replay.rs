@@ -102,9 +102,8 @@ fn of_fleet(args: &Args, folder: &Path) -> Result<u8> {
         replays.push(MachineReplay { name: manifest.name, file, replay });
     }
     if replays.is_empty() {
-        let folder = folder.display();
-        let why =
-            format!("{folder} has no recording that counts; see coretwin fleet status {folder}");
+        let see = out::command("fleet status", folder);
+        let why = format!("{} has no recording that counts; see {see}", folder.display());
         return Err(coretwin_lab::Error::NotPossible(why).into());
     }
     replays.sort_by(|a, b| (&a.name, &a.file).cmp(&(&b.name, &b.file)));

@@ -207,11 +207,15 @@ fn look(here: &TaskHere<'_>) -> Result<u8> {
 
 /// A task to its end: a bundle, of which an earlier try may have made it already.
 fn one(here: &TaskHere<'_>, stop: &Stop) -> Result<(PathBuf, Manifest)> {
+    let number = here.task.number;
+    if let Some(holder) = here.holder() {
+        out::news(&format!("task {number}: process {holder} runs it; waiting for it"));
+    }
     let lock = here.lock(stop)?;
     if let Some(found) = here.bundle()?
         && found.1.state == MemberState::Complete
     {
-        out::news(&format!("task {}: it is done already", here.task.number));
+        out::news(&format!("task {number}: it is done already"));
         return Ok(found);
     }
     let before = journal_bytes(here);

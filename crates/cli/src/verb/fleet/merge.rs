@@ -36,11 +36,8 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
     let mut files = fleet.bundles()?;
     files.extend(given(&args.more)?);
     if files.is_empty() {
-        let why = format!(
-            "{} has no bundle yet; run it: coretwin fleet run {}",
-            args.folder.display(),
-            args.folder.display()
-        );
+        let run = out::command("fleet run", &args.folder);
+        let why = format!("{} has no bundle yet; run it: {run}", args.folder.display());
         return Err(coretwin_lab::Error::NotPossible(why).into());
     }
     let merged = merged(&fleet, &plan, &files)?;
@@ -63,8 +60,8 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
             0 => "what is missing without them".to_owned(),
             _ => format!("{missing} of {} tasks have no bundle that counts; which", plan.count()),
         };
-        let folder = args.folder.display();
-        out::news(&format!("{missing}, and how to finish: coretwin fleet status {folder}"));
+        let finish = out::command("fleet status", &args.folder);
+        out::news(&format!("{missing}, and how to finish: {finish}"));
     }
     let partial = found.members.iter().filter(|member| !member.is_complete()).count();
     let more = if partial > 0 { format!(" ({partial} not done)") } else { String::new() };

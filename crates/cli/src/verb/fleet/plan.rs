@@ -90,14 +90,14 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         out::news(note);
     }
     out::text(&format!(
-        "fleet {}: {} in {}\nrun it: coretwin fleet run {}\n",
+        "fleet {}: {} in {}\nrun it: {}\n",
         plan.short(),
         match plan.tasks.len() {
             1 => "1 task".to_owned(),
             tasks => format!("{tasks} tasks"),
         },
         args.folder.display(),
-        args.folder.display()
+        out::command("fleet run", &args.folder)
     ))?;
     Ok(DONE)
 }

@@ -77,10 +77,10 @@ fn of_fleet(folder: &Path) -> Result<Found> {
     let bundles = fleet.bundles()?;
     let found = merged_already(&fleet, &plan, &bundles)?;
     if found.sweep.is_none() && found.fleet.members.is_empty() {
-        let folder = folder.display();
+        let finish = out::command("fleet status", folder);
         let why = format!(
-            "{folder} has no bundle that counts; what is missing, and how to finish: coretwin fleet \
-             status {folder}"
+            "{} has no bundle that counts; what is missing, and how to finish: {finish}",
+            folder.display()
         );
         return Err(coretwin_lab::Error::NotPossible(why).into());
     }

@@ -195,7 +195,7 @@ pub(super) fn write(path: &Path, args: &Args) -> Result<()> {
     without_write(&mut words);
     let text = text(&words).with_context(|| format!("writing {}", path.display()))?;
     out::file(path, text.as_bytes())?;
-    out::news(&format!("written; run it with: coretwin study -f {}", path.display()));
+    out::news(&format!("written; run it with: {}", out::command("study -f", path)));
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use crate::vm::guest::{json_of, output, read};
 use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, setpriority_process};
+use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Child, Command};
@@ -37,9 +38,19 @@ impl Load {
     /// Another one, bound to a CPU, with a nice value.
     pub(super) fn add_pinned(&mut self, cpu: u32, nice: i32) -> Result<()> {
         self.add(&["taskset", &format!("{:x}", 1_u64 << cpu), "sh", "-c", HOG])?;
+        setpriority_process(self.last()?, nice).context("setting a nice value")
+    }
+
+    /// Binds the last one to these CPUs.
+    pub(super) fn bind_last(&self, cpus: &[usize]) -> Result<()> {
+        let mut set = CpuSet::new();
+        cpus.iter().for_each(|cpu| set.set(*cpu));
+        sched_setaffinity(self.last()?, &set).context("binding a task")
+    }
+
+    fn last(&self) -> Result<Option<Pid>> {
         let last = self.0.last().context("no program")?;
-        let process = i32::try_from(last.id()).ok().and_then(Pid::from_raw);
-        setpriority_process(process, nice).context("setting a nice value")
+        Ok(i32::try_from(last.id()).ok().and_then(Pid::from_raw))
     }
 
     /// Puts the last one into a group of its own, of this weight.

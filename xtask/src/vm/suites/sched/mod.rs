@@ -91,7 +91,7 @@ fn machines(wanted: &Wanted) -> Vec<Machine> {
             let asked = |name: &str| wanted.boots.iter().any(|it| it == name);
             let others = peers::BOOTS.iter().filter(|(name, _)| asked(name));
             boots.extend(others.map(|(name, _)| (*name, TWO_CORES)));
-            boots.extend(asked(HOTPLUG_STORM).then_some((HOTPLUG_STORM, TWO_CORES)));
+            boots.extend(asked(HOTPLUG_STORM).then_some((HOTPLUG_STORM, TWO_PACKAGES)));
         }
         machines.extend(boots.iter().map(|&(name, topology)| Machine {
             kernel: kernel.clone(),
