@@ -67,10 +67,13 @@ void on_enqueue(u64 *context)
 	u64 flags = context[1];
 	struct task *task = task_of(p);
 	u32 cpu = scx_bpf_task_cpu(p), core = core_number(cpu), ahead;
-	bool again = HAS_FLAG(flags, SCX_ENQ_REENQ), stopped, asked, unplaced;
+	bool again = HAS_FLAG(flags, SCX_ENQ_REENQ), bound = is_bound(p, cpu), stopped, asked, unplaced;
 
-	/* One that a better class pushed out would come back again and again: the kernel ends that after a while. */
-	if (!task || !may_kick() || (is_of_cpu(p) && !again)) {
+	/*
+	 * One that a better class pushed out would come back again and again: the kernel ends that after a while. But a
+	 * CPU that is going takes nothing from queues, and the thread that takes it offline would wait for itself there.
+	 */
+	if (!task || !may_kick() || (is_of_cpu(p) && !again) || (bound && is_going(cpu))) {
 		count(p, PAST_QUEUES);
 		insert(p, DSQ_LOCAL, options.slice_ns, flags);
 		return;
@@ -94,7 +97,7 @@ void on_enqueue(u64 *context)
 		kick(cpu, 0);
 		return;
 	}
-	arrive(task, cpu, is_bound(p, cpu));
+	arrive(task, cpu, bound);
 	if (options.counts) {
 		ahead = waiting(core);
 		count(p, task->bound ? QUEUED_FOR_CPU : QUEUED);

@@ -271,8 +271,8 @@ extern const void __cpu_active_mask KSYM WEAK;
 
 /*
  * Whether a CPU is going offline. From then on it takes nothing from queues, but the kernel calls cpu_offline only
- * after a grace period of RCU. If RCU's own thread waits in the queue of that CPU, neither ever ends: on 6.12 the
- * watchdog ejected a scheduler after 43 s.
+ * after a grace period of RCU. If RCU's own thread waits in the queue of that CPU, or the one that takes the CPU offline,
+ * neither ever ends: on 6.12 the watchdog ejected schedulers after 31 and 43 s.
  */
 static always_inline bool is_going(u32 cpu)
 {
