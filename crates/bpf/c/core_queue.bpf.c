@@ -126,6 +126,7 @@ void on_dispatch(u64 *context)
 	struct task_struct *goes_on = NULL;
 	u32 from;
 
+	takes(cpu);
 	if (options.stuck)
 		return;
 	if (previous && (previous->scx.flags & TASK_QUEUED) && !here->asked)

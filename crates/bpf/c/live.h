@@ -240,6 +240,12 @@ void on_cpu_release(u64 *context)
 	here->nested = 0;
 }
 
+/*
+ * CPUs that come online. The kernel says so before they take from queues, in the thread that then has them do so: waiting
+ * in such a queue it would wait for itself (seen on 6.12).
+ */
+static u8 coming[CPUS_MAX];
+
 static void comes_online(u32 cpu)
 {
 	cpu_of(cpu)->online = true;
@@ -248,8 +254,20 @@ static void comes_online(u32 cpu)
 
 static void goes_offline(u32 cpu)
 {
+	/* Or it never came so far. */
+	if (cpu_of(cpu)->online)
+		__sync_fetch_and_sub(&core_of(core_number(cpu))->online, 1);
 	cpu_of(cpu)->online = false;
-	__sync_fetch_and_sub(&core_of(core_number(cpu))->online, 1);
+	coming[cpu & (CPUS_MAX - 1)] = false;
+}
+
+/* A CPU takes from queues: if it has only come online, tasks may wait for it from now on. */
+static always_inline void takes(u32 cpu)
+{
+	if (coming[cpu & (CPUS_MAX - 1)]) {
+		coming[cpu & (CPUS_MAX - 1)] = false;
+		comes_online(cpu);
+	}
 }
 
 /* Ends the scheduler, to be started anew, where the CPU's siblings were not known. */
@@ -263,7 +281,7 @@ void on_cpu_online(u64 *context)
 	if (places[cpu & (CPUS_MAX - 1)].unknown)
 		scx_bpf_exit_bstr(EXIT_RESTART, why, words, sizeof(words));
 	else
-		comes_online(cpu);
+		coming[cpu & (CPUS_MAX - 1)] = true;
 }
 
 /* The kernel's mask of CPUs that still take tasks from queues; a kernel without CONFIG_KALLSYMS_ALL hides it. */
