@@ -242,7 +242,7 @@ void on_cpu_release(u64 *context)
 
 /*
  * CPUs that come online. The kernel says so before they take from queues, in the thread that then has them do so: waiting
- * in such a queue it would wait for itself (seen on 6.12).
+ * in such a queue it would wait for itself.
  */
 static u8 coming[CPUS_MAX];
 
@@ -290,7 +290,7 @@ extern const void __cpu_active_mask KSYM WEAK;
 /*
  * Whether a CPU is going offline. From then on it takes nothing from queues, but the kernel calls cpu_offline only
  * after a grace period of RCU. If RCU's own thread waits in the queue of that CPU, or the one that takes the CPU offline,
- * neither ever ends: on 6.12 the watchdog ejected schedulers after 31 and 43 s.
+ * neither ever ends: on 6.12 the watchdog ejected a scheduler after 43 s.
  */
 static always_inline bool is_going(u32 cpu)
 {
