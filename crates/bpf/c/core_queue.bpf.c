@@ -67,13 +67,10 @@ void on_enqueue(u64 *context)
 	u64 flags = context[1];
 	struct task *task = task_of(p);
 	u32 cpu = scx_bpf_task_cpu(p), core = core_number(cpu), ahead;
-	bool again = HAS_FLAG(flags, SCX_ENQ_REENQ), bound = is_bound(p, cpu), stopped, asked, unplaced;
+	bool again = HAS_FLAG(flags, SCX_ENQ_REENQ), stopped, asked, unplaced;
 
-	/*
-	 * One that a better class pushed out would come back again and again: the kernel ends that after a while. But a
-	 * CPU that is going takes nothing from queues, and the thread that takes it offline would wait for itself there.
-	 */
-	if (!task || !may_kick() || (is_of_cpu(p) && !again) || (bound && is_going(cpu))) {
+	/* One that a better class pushed out would come back again and again: the kernel ends that after a while. */
+	if (!task || !may_kick() || (is_of_cpu(p) && !again)) {
 		count(p, PAST_QUEUES);
 		insert(p, DSQ_LOCAL, options.slice_ns, flags);
 		return;
@@ -97,7 +94,7 @@ void on_enqueue(u64 *context)
 		kick(cpu, 0);
 		return;
 	}
-	arrive(task, cpu, bound);
+	arrive(task, cpu, is_bound(p, cpu));
 	if (options.counts) {
 		ahead = waiting(core);
 		count(p, task->bound ? QUEUED_FOR_CPU : QUEUED);
@@ -126,7 +123,6 @@ void on_dispatch(u64 *context)
 	struct task_struct *goes_on = NULL;
 	u32 from;
 
-	takes(cpu);
 	if (options.stuck)
 		return;
 	if (previous && (previous->scx.flags & TASK_QUEUED) && !here->asked)

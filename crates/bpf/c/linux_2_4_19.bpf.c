@@ -335,7 +335,6 @@ void on_dispatch(u64 *context)
 	enum walked how = NOBODY;
 	struct task *task;
 
-	takes(cpu);
 	if (options.stuck)
 		return;
 	if (previous && !(previous->scx.flags & TASK_QUEUED))

@@ -296,7 +296,6 @@ void on_dispatch(u64 *context)
 	bool asked = here->asked;
 	enum chosen how;
 
-	takes(cpu);
 	if (options.stuck)
 		return;
 	here->asked = false;

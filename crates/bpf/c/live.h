@@ -240,12 +240,6 @@ void on_cpu_release(u64 *context)
 	here->nested = 0;
 }
 
-/*
- * CPUs that come online. The kernel says so before they take from queues, in the thread that then has them do so: waiting
- * in such a queue it would wait for itself.
- */
-static u8 coming[CPUS_MAX];
-
 static void comes_online(u32 cpu)
 {
 	cpu_of(cpu)->online = true;
@@ -254,20 +248,8 @@ static void comes_online(u32 cpu)
 
 static void goes_offline(u32 cpu)
 {
-	/* Or it never came so far. */
-	if (cpu_of(cpu)->online)
-		__sync_fetch_and_sub(&core_of(core_number(cpu))->online, 1);
 	cpu_of(cpu)->online = false;
-	coming[cpu & (CPUS_MAX - 1)] = false;
-}
-
-/* A CPU takes from queues: if it has only come online, tasks may wait for it from now on. */
-static always_inline void takes(u32 cpu)
-{
-	if (coming[cpu & (CPUS_MAX - 1)]) {
-		coming[cpu & (CPUS_MAX - 1)] = false;
-		comes_online(cpu);
-	}
+	__sync_fetch_and_sub(&core_of(core_number(cpu))->online, 1);
 }
 
 /* Ends the scheduler, to be started anew, where the CPU's siblings were not known. */
@@ -281,7 +263,7 @@ void on_cpu_online(u64 *context)
 	if (places[cpu & (CPUS_MAX - 1)].unknown)
 		scx_bpf_exit_bstr(EXIT_RESTART, why, words, sizeof(words));
 	else
-		coming[cpu & (CPUS_MAX - 1)] = true;
+		comes_online(cpu);
 }
 
 /* The kernel's mask of CPUs that still take tasks from queues; a kernel without CONFIG_KALLSYMS_ALL hides it. */
@@ -289,8 +271,8 @@ extern const void __cpu_active_mask KSYM WEAK;
 
 /*
  * Whether a CPU is going offline. From then on it takes nothing from queues, but the kernel calls cpu_offline only
- * after a grace period of RCU. If RCU's own thread waits in the queue of that CPU, or the one that takes the CPU offline,
- * neither ever ends: on 6.12 the watchdog ejected a scheduler after 43 s.
+ * after a grace period of RCU. If RCU's own thread waits in the queue of that CPU, neither ever ends: on 6.12 the
+ * watchdog ejected a scheduler after 43 s.
  */
 static always_inline bool is_going(u32 cpu)
 {
