@@ -235,6 +235,8 @@ void on_tick(u64 *context)
 	struct cpu *here = cpu_of(cpu);
 	u64 now = now_ns(), from;
 
+	if (goes_on_alone(p, cpu))
+		return;
 	look(core, now);
 	if (options.kinds)
 		here->kind = kind_of(p);

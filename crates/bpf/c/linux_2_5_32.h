@@ -405,7 +405,7 @@ void on_tick(u64 *context)
 	struct task *task = task_of(p);
 	bool is_over;
 
-	if (!task)
+	if (!task || goes_on_alone(p, cpu))
 		return;
 	core_of(core_number(cpu))->queued = waiting_for_core(core_number(cpu));
 	is_over = charge(p, task, cpu_of(cpu));
