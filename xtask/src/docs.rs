@@ -26,7 +26,7 @@ pub(crate) fn run(root: &Path) -> Result<bool> {
         .status()
         .context("starting cargo")?;
     let tests = Command::new("cargo")
-        .args(["test", "--quiet", "-p", "coretwin", "--test", "security"])
+        .args(["test", "--quiet", "-p", "coretwin", "--test", "threat_model"])
         .args(crate::FEATURES)
         .arg("every_test_that_the_page_names_is_there")
         .env("UPDATE_EXPECT", "1")

@@ -1,0 +1,197 @@
+//! Workloads, the order of a study, its journal.
+
+use super::{Fault, CHAT, ENGINE, LAB, REPLAY, SERVICE, STORE, SWITCHING, WORKLOADS};
+
+#[rustfmt::skip]
+pub(super) const FAULTS: &[Fault] = &[
+    Fault {
+        name: "arrivals-not-poisson", file: "crates/workloads/src/service/arrivals.rs",
+        find: "-libm::log(1.0 - stream.unit())",
+        put: "2.0 * stream.unit()",
+        suite: WORKLOADS,
+        test: "service::arrivals::tests::every_pattern_keeps_its_rate_and_differs_in_its_dispersion",
+    },
+    Fault {
+        name: "coordinated-omission", file: "crates/workloads/src/service/generator.rs",
+        find: "self.send(client, this)?;",
+        put: "self.send(client, now)?;",
+        suite: SERVICE,
+        test: "a_generator_that_stalls_is_late_and_its_requests_count_from_when_they_were_due",
+    },
+    Fault {
+        name: "sleeps-by-milliseconds", file: "crates/workloads/src/service/generator.rs",
+        find: "Some(&timespec(ns))",
+        put: "Some(&timespec(ns.next_multiple_of(1_000_000)))",
+        suite: SERVICE, test: "a_generator_that_sleeps_wakes_when_a_request_is_due",
+    },
+    Fault {
+        name: "core-time-for-cpu-time", file: "crates/lab/src/capacity_meter.rs",
+        find: "f64::from(k) * time.value",
+        put: "f64::from(k.min(1)) * time.value",
+        suite: LAB,
+        test: "capacity_meter::tests::time_beside_a_busy_sibling_takes_half_of_the_core_and_time_alone_more",
+    },
+    Fault {
+        name: "unanswered-forgotten", file: "crates/workloads/src/service/generator.rs",
+        find: "std::mem::take(&mut self.waiting).into_iter().flatten()",
+        put: "std::iter::empty::<u64>()",
+        suite: SERVICE, test: "what_is_offered_beyond_capacity_is_a_result",
+    },
+    Fault {
+        name: "late-generator-kept", file: "crates/base/src/study/latency.rs",
+        find: "self.own_cpu && self.is_late()",
+        put: "false",
+        suite: LAB,
+        test: "set_aside::tests::a_generator_that_was_late_on_a_cpu_of_its_own_sets_a_run_aside",
+    },
+    Fault {
+        name: "histogram-merge", file: "crates/workloads/src/times.rs",
+        find: "        self.count += other.count;\n",
+        put: "",
+        suite: WORKLOADS, test: "times::tests::what_is_written_is_read_and_sums_are_sums",
+    },
+    Fault {
+        name: "journal-torn-line-stays", file: "crates/store/src/appended.rs",
+        find: "length.saturating_sub(torn_bytes)",
+        put: "length",
+        suite: STORE, test: "journal::tests::a_journal_cut_at_every_byte_of_its_last_two_lines_reads_and_goes_on",
+    },
+    Fault {
+        name: "journal-through-a-link", file: "crates/store/src/appended.rs",
+        find: ".custom_flags(OFlags::NOFOLLOW.bits().cast_signed())",
+        put: ".custom_flags(0)",
+        suite: STORE, test: "journal::tests::a_journal_that_is_a_link_is_not_written",
+    },
+    Fault {
+        name: "recording-of-any-file", file: "crates/store/src/recording.rs",
+        find: "if number == 1 && !line.starts_with(",
+        put: "if number == 0 && !line.starts_with(",
+        suite: STORE, test: "recording::tests::what_is_no_recording_is_refused_and_left_as_it_is",
+    },
+    Fault {
+        name: "replay-siblings-never-idle", file: "crates/account/src/replay/demand.rs",
+        find: "yields.iter().fold(1.0, |best, it|",
+        put: "yields.last().iter().fold(0.0, |best, it|",
+        suite: REPLAY, test: "where_siblings_cost_more_than_they_bring_what_does_not_fit_them_is_found",
+    },
+    Fault {
+        name: "clock-without-seconds", file: "crates/workloads/src/times.rs",
+        find: "now.tv_sec.cast_unsigned() * 1_000_000_000",
+        put: "now.tv_sec.cast_unsigned() * 1_000_000",
+        suite: WORKLOADS, test: "times::tests::a_second_has_a_thousand_million_nanoseconds",
+    },
+    Fault {
+        name: "percentile-one-too-low", file: "crates/workloads/src/times.rs",
+        find: "let wanted = share * self.count as f64;",
+        put: "let wanted = 0.9 * share * self.count as f64;",
+        suite: WORKLOADS, test: "times::tests::quantiles_are_those_of_the_times_and_only_where_there_are_enough",
+    },
+    Fault {
+        name: "message-in-parts-overlaps", file: "crates/workloads/src/socket.rs",
+        find: "Ok(count) => done += count.min(length - done),",
+        put: "Ok(count) => done = count.min(length),",
+        suite: WORKLOADS, test: "socket::tests::under_any_faults_a_message_is_whole_or_ends_with_its_reason",
+    },
+    Fault {
+        name: "tbench-server-miscounts", file: "crates/workloads/src/tbench/protocol.rs",
+        find: "traffic.replies_bytes += 4 + wanted as u64;",
+        put: "traffic.replies_bytes += wanted as u64;",
+        suite: WORKLOADS, test: "tbench::protocol::tests::requests_get_replies_of_the_size_they_want",
+    },
+    Fault {
+        name: "door-open-to-all", file: "crates/workloads/src/door.rs",
+        find: "(Ok((stream, peer)), Some(guests)) => guests.hold(stream, peer),",
+        put: "(Ok((stream, _)), Some(_)) => return Ok(Some(stream)),",
+        suite: WORKLOADS, test: "door::tests::a_stranger_waits_outside_and_the_guest_comes_in",
+    },
+    Fault {
+        name: "dbench-bytes-lost", file: "crates/workloads/src/dbench/run.rs",
+        find: "&& within(one.read_bytes, load.read_bytes)",
+        put: "",
+        suite: WORKLOADS, test: "dbench::run::tests::a_client_that_lost_bytes_or_calls_is_not_right",
+    },
+    Fault {
+        name: "chat-message-lost", file: "crates/workloads/src/chat/client.rs",
+        find: "for number in 0..count {",
+        put: "for number in 1..count {",
+        suite: CHAT, test: "totals_are_those_of_the_protocol_in_every_variant",
+    },
+    Fault {
+        name: "chat-message-never-sent", file: "crates/workloads/src/chat/server.rs",
+        find: "                sent += 1;\n",
+        put: "",
+        suite: CHAT, test: "totals_are_those_of_the_protocol_in_every_variant",
+    },
+    Fault {
+        name: "chat-message-of-another", file: "crates/workloads/src/chat/server.rs",
+        find: "let message = message_of(user, session.config.size);",
+        put: "let message = message_of(0, session.config.size);",
+        suite: CHAT, test: "totals_are_those_of_the_protocol_in_every_variant",
+    },
+    Fault {
+        name: "chat-hears-one-client", file: "crates/workloads/src/chat/serve.rs",
+        find: "self.waiting.iter_mut().enumerate().find_map",
+        put: "self.waiting.iter_mut().enumerate().take(1).find_map",
+        suite: CHAT, test: "a_thousand_silent_clients_hold_up_nobody",
+    },
+    Fault {
+        name: "set-aside-limit-doubled", file: "crates/lab/src/set_aside.rs",
+        find: "share(seconds) > limit;",
+        put: "share(seconds) > 2.0 * limit;",
+        suite: LAB, test: "set_aside::tests::only_what_lies_outside_the_work_sets_a_run_aside",
+    },
+    Fault {
+        name: "set-aside-by-a-tick", file: "crates/lab/src/set_aside.rs",
+        find: "seconds > TICKS_S && ",
+        put: "",
+        suite: LAB, test: "set_aside::tests::a_few_ticks_are_not_a_cause_however_short_the_run",
+    },
+    Fault {
+        name: "quiet-after-any-looks", file: "crates/lab/src/quiet.rs",
+        find: "if found.is_none() { quiet + 1 } else { 0 }",
+        put: "if found.is_none() { quiet + 1 } else { quiet }",
+        suite: LAB, test: "quiet::tests::a_wait_ends_when_it_is_quiet_for_a_while_or_when_its_time_is_over",
+    },
+    Fault {
+        name: "busy-though-blocks-are-kept", file: "crates/lab/src/too_busy.rs",
+        find: "is_late && !self.has_kept && is_hopeless",
+        put: "is_late && is_hopeless",
+        suite: ENGINE, test: "one_block_that_is_kept_is_enough_to_go_on_and_what_is_left_follows_from_what_is_kept",
+    },
+    Fault {
+        name: "busy-is-never-said", file: "crates/lab/src/too_busy.rs",
+        find: "const PATIENCE_S: f64 = 45.0;",
+        put: "const PATIENCE_S: f64 = 4500.0;",
+        suite: ENGINE, test: "a_study_of_which_others_leave_nothing_ends_within_a_minute_and_says_so",
+    },
+    Fault {
+        name: "journal-with-a-block-too-many", file: "crates/base/src/study/consistency.rs",
+        find: "*block as usize >= blocks",
+        put: "*block as usize > blocks",
+        suite: ENGINE, test: "a_journal_that_its_plan_contradicts_is_refused_by_line_and_field",
+    },
+    Fault {
+        name: "journal-with-a-cell-twice", file: "crates/base/src/study/consistency.rs",
+        find: "cell.get(planned).map",
+        put: "cell.get(planned + 1).map",
+        suite: ENGINE, test: "a_journal_that_its_plan_contradicts_is_refused_by_line_and_field",
+    },
+    Fault {
+        name: "told-though-not-kept", file: "crates/lab/src/engine/visits.rs",
+        find: "self.tell(&Event::ReadingTaken(&reading))?;",
+        put: "let _ = self.tell(&Event::ReadingTaken(&reading));",
+        suite: ENGINE, test: "a_reading_that_cannot_be_kept_ends_the_study_at_once",
+    },
+    Fault {
+        name: "no-discarded-run", file: "crates/lab/src/run_order.rs",
+        find: "take(usize::from(changes))",
+        put: "take(0 * usize::from(changes))",
+        suite: SWITCHING, test: "every_visit_is_a_switch_and_starts_with_a_discarded_run",
+    },
+    Fault {
+        name: "off-keeps-the-wrong-cpu", file: "crates/lab/src/arms.rs",
+        find: "cpu.cpu < s)",
+        put: "cpu.cpu > s)",
+        suite: SWITCHING, test: "off_keeps_the_first_cpu_of_each_core_and_threads_follow",
+    },
+];
