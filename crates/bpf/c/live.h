@@ -293,7 +293,7 @@ static always_inline bool takes_nothing(u32 cpu)
  * is what runs, and so asks for nothing. On 6.12 the thread that takes a CPU offline waited there for 43 s. For the same
  * reason nobody is displaced there.
  */
-static bool goes_on_alone(struct task_struct *p, u32 cpu)
+static always_inline bool goes_on_alone(struct task_struct *p, u32 cpu)
 {
 	if (!takes_nothing(cpu))
 		return false;
