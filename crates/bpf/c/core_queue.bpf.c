@@ -148,10 +148,16 @@ void on_running(u64 *context)
 	struct cpu *here = cpu_of(cpu);
 	struct core *core = core_of(core_number(cpu));
 	struct task *task = task_of(p);
-	u64 now = now_ns();
+	u64 now = now_ns(), before_ns, switch_ns;
 
 	if (!task)
 		return;
+	if (here->left_ns) {
+		before_ns = core->switch_ns;
+		switch_ns = since(bpf_ktime_get_ns(), here->left_ns);
+		core->switch_ns = decided('v', before_ns, switch_ns, 0, 0, least_of(before_ns, switch_ns));
+		here->left_ns = 0;
+	}
 	count_run(p, task, cpu, now);
 	if (here->how)
 		count(p, here->how);
@@ -224,6 +230,8 @@ void on_stopping(u64 *context)
 	} else {
 		task->lag = lag(task);
 		task->sleeps = true;
+		if (!(here->sleepers++ % 16))
+			here->left_ns = bpf_ktime_get_ns();
 	}
 }
 

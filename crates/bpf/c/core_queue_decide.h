@@ -19,6 +19,10 @@
 #define HANDED_MAX 16u
 #define FEW 4u
 #define PAST_MAX 64u
+#define CROWD 8u
+#define SWITCHES 1500u
+#define LATER 4
+#define CAME 4096u
 
 /* A core where a task could wait: tasks there, CPUs online, whether it lies beyond the home's last-level cache. */
 struct crowd {
@@ -75,6 +79,25 @@ static inline u64 woken_at(u64 clock, u64 virtual_ns, u64 last, s64 slice, u32 w
 	s64 later = last - virtual_ns;
 
 	return waiting <= FEW && (s64)(last - clock) > 0 && later >= 0 && later <= 2 * slice ? last : virtual_ns;
+}
+
+static inline u64 average_of(u64 before, u64 one)
+{
+	return (before * 63 + one) / 64;
+}
+
+/* The least of what was seen, forgotten slowly. */
+static inline u64 least_of(u64 before, u64 one)
+{
+	u64 most = before + before / 64 + 1;
+
+	return !before || one < most ? one : most;
+}
+
+/* How much later than by its CPU time a woken task stands, by what a switch takes and what part of those that came woke among many. */
+static inline s64 later_of(s64 slice, u64 switch_ns, u64 woken)
+{
+	return switch_ns >= ((u64)slice + SWITCHES - 1) / SWITCHES && woken >= CAME / 2 ? LATER * slice : 0;
 }
 
 static inline s64 ahead_of(s64 ahead, s64 slice_ns, s64 own_slice, s64 shared_slice)

@@ -37,10 +37,14 @@ struct cpu {
 	u8 waker_follows;
 	/* How many tasks what it runs has woken, up to one more than few. */
 	u8 wakes;
+	/* Tasks that left it to sleep. */
+	u8 sleepers;
 	/* The program it runs, of those that are told apart: its number from 1. */
 	u8 kind;
 	/* When its task first said that it is about to wait; 0: not since it began to run. */
 	u64 said_ns;
+	/* When a task left it to sleep, of every sixteenth; 0: of others, and when the next has begun. */
+	u64 left_ns;
 	/* When the first of the tasks began that have followed each other since. */
 	u64 together_ns;
 	/* Where the task of its own queue stood that woke last. */
@@ -64,6 +68,9 @@ struct core {
 	/* Where the task of its queue stood that woke last. */
 	u64 woken;
 	u32 may_wait;
+	/* Of what came to its queues of late, the part that woke among many. What a switch takes: the least of late. */
+	u64 came;
+	u64 switch_ns;
 	/* Tasks that it shall take from `owed_from`; how often it has looked at others. */
 	u8 owed;
 	u8 looks;
@@ -98,8 +105,9 @@ struct task {
 	/* Its program as it last ran; how often in a row a better partner went before it. */
 	u8 kind;
 	u8 passed;
-	/* While it sleeps: how far it was behind the clock of its queue. */
+	/* While it sleeps: how far it was behind the clock of its queue. While it waits: how much later it stands. */
 	s64 lag;
+	s64 later;
 };
 
 #include "live.h"
@@ -285,23 +293,29 @@ static void set_may_wait(struct core *core, bool may)
 /* Where a task that comes to its queue stands there. One of another weight than the usual has its share to catch up. */
 static u64 stands(struct task *task, bool wakes)
 {
-	u32 core = core_number(task->home), waits;
-	u64 *last = task->bound ? &cpu_of(task->home)->woken : &core_of(core)->woken;
+	struct core *core = core_of(core_number(task->home));
+	u64 *last = task->bound ? &cpu_of(task->home)->woken : &core->woken;
 	u64 clock = clock_of(task->home, task->bound), virtual_ns = task->virtual_ns, before_ns = *last, at;
 	s64 slice = by_weight(options.slice_ns, task->weight);
+	u32 waits = wakes ? waiting(core_number(task->home)) : 0;
+	u64 came = core->came, one = waits >= CROWD ? CAME : 0;
 
+	/* A sibling may do the same at once: then one of the two is not counted, or stands where it would without this. */
+	core->came = decided('s', came, one, 0, 0, average_of(came, one));
+	task->later = 0;
 	if (!wakes || task->weight != WEIGHT)
 		return virtual_ns;
-	waits = waiting(core);
+	came = core->came;
+	one = core->switch_ns;
+	task->later = decided('q', slice, one, came, 0, later_of(slice, one, came));
 	at = woken_at(clock, virtual_ns, before_ns, slice, waits);
-	/* A sibling may do the same at once: then one of the two stands where it would without this. */
-	*last = at;
+	*last = at + task->later;
 	if (tells('p')) {
 		struct decision it = { 'p', { clock, virtual_ns, before_ns, slice, waits }, at };
 
 		tell(&it);
 	}
-	return at;
+	return at + task->later;
 }
 
 /* Whether tasks may wait on a core. What is seen empty long after the last one came is not looked at again. */

@@ -276,7 +276,7 @@ static bool displaces(u32 cpu, struct candidate *waits, bool bound, u64 now)
 /* The CPU of a core whose task one that waits may displace; none. */
 static u32 victim(struct task_struct *p, struct task *task, u32 cpu)
 {
-	struct candidate waits = { .virtual_ns = task->virtual_ns, .weight = task->weight };
+	struct candidate waits = { .virtual_ns = task->virtual_ns + task->later, .weight = task->weight };
 	u32 core = core_number(cpu), index;
 	u64 now = now_ns();
 

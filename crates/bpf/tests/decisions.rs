@@ -38,6 +38,9 @@ int main(void)
 				 : kind == 'b' ? (s64)best_partner(n[0], n[1], n[2], n[3])
 				 : kind == 'h' ? (s64)hands_over(n[0], n[1])
 				 : kind == 'p' ? (s64)woken_at(n[0], n[1], n[2], n[3], n[4])
+				 : kind == 's' ? (s64)average_of(n[0], n[1])
+				 : kind == 'v' ? (s64)least_of(n[0], n[1])
+				 : kind == 'q' ? later_of(n[0], n[1], n[2])
 				 : kind == 'r' ? (s64)rank_of(n[0], n[1])
 				 : kind == 'a' ? ahead_of(n[0], n[1], n[2], n[3])
 					       : (s64)is_overdue(n[0], n[1]));
@@ -101,6 +104,28 @@ fn following(stream: &mut Stream, index: u64) -> [i64; 9] {
     [waiting, together.max(0), slice, 0, 0, 0, 0, 0, 0]
 }
 
+/// What was seen, and more about the bound or any.
+fn least(stream: &mut Stream, index: u64) -> [i64; 9] {
+    let [before, any] = [0, 1].map(|_| number(stream, 1 << 60) as i64);
+    let about = before + before / 64 + (stream.next_u64() % 4) as i64 - 1;
+    let one = if index.is_multiple_of(2) { about.max(0) } else { any };
+    [before, one, 0, 0, 0, 0, 0, 0, 0]
+}
+
+/// Switches about the bound or any, and parts about a half.
+fn later(stream: &mut Stream, index: u64) -> [i64; 9] {
+    let slice = (stream.next_u64() % (1 << 40)) as i64;
+    let mut below = |bound: u64| (stream.next_u64() % bound) as i64;
+    let switch = match index % 4 {
+        0 => below(u64::MAX),
+        1 => below(1 << 40),
+        _ => (slice / decide::SWITCHES as i64 + below(3) - 1).max(0),
+    };
+    let half = decide::CAME as i64 / 2;
+    let woken = if below(2) == 0 { below(decide::CAME) } else { half + below(3) - 1 };
+    [slice, switch, woken, 0, 0, 0, 0, 0, 0]
+}
+
 /// Whether a core is near, and how long nobody has come to it.
 fn ranked(stream: &mut Stream, index: u64) -> [i64; 9] {
     let near = i64::from(stream.next_u64().is_multiple_of(2));
@@ -122,20 +147,20 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
     let mut n = [0_i64; 9];
     let small = |stream: &mut Stream| number(stream, u64::from(u32::MAX)) as u32;
     let time = |stream: &mut Stream| number(stream, 1 << 60) as i64;
-    let (kind, index) = (index % 12, index / 12);
-    let kind = match kind {
+    let (kind, index) = (index % 15, index / 15);
+    let (kind, n) = match kind {
         0 => {
             for three in n.chunks_mut(3) {
                 let far = i64::from(stream.next_u64().is_multiple_of(2));
                 let (load, cpus) = (small(stream), small(stream) % 9);
                 three.copy_from_slice(&[i64::from(load), i64::from(cpus), far]);
             }
-            'w'
+            ('w', n)
         }
         1 => {
             [0, 2, 3].into_iter().for_each(|at| n[at] = i64::from(small(stream)));
             n[1] = if index.is_multiple_of(2) { n[0] + 1 } else { small(stream).into() };
-            'o'
+            ('o', n)
         }
         2 => {
             let apart = time(stream);
@@ -143,45 +168,33 @@ fn case(stream: &mut Stream, index: u64) -> (String, i64) {
             let way = if index.is_multiple_of(2) { -apart } else { apart };
             n[1] = n[0].wrapping_add(way);
             n[2] = time(stream);
-            'l'
+            ('l', n)
         }
         3 => {
             (1..4).for_each(|at| n[at] = time(stream));
             n[0] = if index.is_multiple_of(2) { time(stream) } else { -time(stream) };
-            'a'
+            ('a', n)
         }
-        4 => {
-            n = said(stream, index);
-            'k'
-        }
-        5 => {
-            n = following(stream, index);
-            'f'
-        }
+        4 => ('k', said(stream, index)),
+        5 => ('f', following(stream, index)),
         6 => {
             n[0] = (stream.next_u64() % 3) as i64;
             n[1] = (u64::from(decide::HANDED_MAX) - 1 + stream.next_u64() % 3) as i64;
-            'h'
+            ('h', n)
         }
-        7 => {
-            n = woken(stream, index);
-            'p'
+        7 => ('p', woken(stream, index)),
+        8 => ('r', ranked(stream, index)),
+        10 => ('b', partners(stream)),
+        9 => ('d', displacing(stream, index)),
+        11 => {
+            (n[0], n[1]) = (time(stream) >> 8, time(stream));
+            ('s', n)
         }
-        8 => {
-            n = ranked(stream, index);
-            'r'
-        }
-        10 => {
-            n = partners(stream);
-            'b'
-        }
-        9 => {
-            n = displacing(stream, index);
-            'd'
-        }
+        12 => ('v', least(stream, index)),
+        13 => ('q', later(stream, index)),
         _ => {
             (n[0], n[1]) = (time(stream), time(stream));
-            'g'
+            ('g', n)
         }
     };
     let words = n.map(|number| number.to_string()).join(" ");

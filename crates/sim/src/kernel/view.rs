@@ -21,6 +21,8 @@ pub struct View {
     pub now_ns: u64,
     /// Time between two ticks of a CPU: 10 ms at HZ 100, 1 ms at HZ 1000.
     pub tick_ns: u64,
+    /// What a switch from one task to another takes.
+    pub switch_ns: u64,
     pub layout: Layout,
     pub cpus: Vec<CpuView>,
     /// Every task by slot, those that are gone included.
@@ -232,6 +234,7 @@ impl View {
         Self {
             now_ns: 0,
             tick_ns,
+            switch_ns: 0,
             cpus: vec![cpu; layout.cpus()],
             tasks: Vec::new(),
             online: all.clone(),

@@ -1,6 +1,6 @@
 //! Topology, the switch, accounting, and what watches them.
 
-use super::{Fault, ACCOUNT, BASE, CLI, HOST, OVERLAP, SMT, TOP, TOPOLOGY};
+use super::{ACCOUNT, BASE, CLI, Fault, HOST, OVERLAP, SMT, TOP, TOPOLOGY};
 
 #[rustfmt::skip]
 pub(super) const FAULTS: &[Fault] = &[

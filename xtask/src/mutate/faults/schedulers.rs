@@ -1,9 +1,15 @@
 //! The simulated kernels and what schedules live.
 
-use super::{Fault, DECISIONS, FLOORS, KERNEL, SIM};
+use super::{BASE, DECISIONS, FLOORS, Fault, KERNEL, SIM};
 
 #[rustfmt::skip]
 pub(super) const FAULTS: &[Fault] = &[
+    Fault {
+        name: "woken-later-on-every-machine", file: "crates/base/src/simulation/core_queue/decide.rs",
+        find: "if is_short && woken >= CAME / 2",
+        put: "if woken >= CAME / 2",
+        suite: BASE, test: "simulation::core_queue::decide::tests::who_wakes_among_many_stands_later_where_switches_are_long",
+    },
     Fault {
         name: "sim-capacity-not-shared", file: "crates/sim/src/kernel/accounting.rs",
         find: "/ most / (index + 1) as f64",

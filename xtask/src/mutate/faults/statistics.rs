@@ -1,6 +1,6 @@
 //! What turns readings into verdicts.
 
-use super::{Fault, DECISION, LOAD_REPORT, PAIRS, RULERS, SIMULATION, STATS, STUDY};
+use super::{DECISION, Fault, LOAD_REPORT, PAIRS, RULERS, SIMULATION, STATS, STUDY};
 
 #[rustfmt::skip]
 pub(super) const FAULTS: &[Fault] = &[

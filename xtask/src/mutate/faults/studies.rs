@@ -1,6 +1,6 @@
 //! Workloads, the order of a study, its journal.
 
-use super::{Fault, CHAT, ENGINE, LAB, REPLAY, SERVICE, STORE, SWITCHING, WORKLOADS};
+use super::{CHAT, ENGINE, Fault, LAB, REPLAY, SERVICE, STORE, SWITCHING, WORKLOADS};
 
 #[rustfmt::skip]
 pub(super) const FAULTS: &[Fault] = &[

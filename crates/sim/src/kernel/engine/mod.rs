@@ -115,6 +115,7 @@ impl<'run> Engine<'run> {
             order
         };
         let mut view = View::new(machine.layout.clone(), ticks.period_ns);
+        view.switch_ns = machine.costs.switch_ns;
         view.oracle = policy.knows_speeds().then(|| machine.speeds.clone());
         Self {
             view,

@@ -24,7 +24,7 @@ mod partner;
 mod place;
 mod queues;
 
-use super::weight::{NORMAL, WEIGHT, rank, weight_of};
+use super::weight::{NORMAL, rank, weight_of};
 use super::{
     Answer, Change, Parameter, Policy, Reason, Settings, Stop, Ticks, Wake, WakeKind, keep,
 };
@@ -167,10 +167,8 @@ impl CoreQueue {
         let queue = self.queue_of(view, task, cpu);
         let own = &mut self.tasks[task.index()];
         let weight = weight_of(view.task(task));
-        // One of another weight than the usual has its share to catch up.
-        let wakes = (wakes && weight == WEIGHT).then_some(self.rules.slice_ns as i64);
         self.queues.move_home(own, cpu, queue, weight);
-        self.queues.insert(own, (task, rank(view.task(task).class)), view.now_ns, wakes);
+        self.queues.insert(own, (task, rank(view.task(task).class)), view, (wakes, weight));
     }
 
     /// Takes a task out of its queue, if it waits in one.
@@ -246,7 +244,7 @@ impl CoreQueue {
     fn less(&mut self, view: &View, task: TaskId, current: TaskId, cpu: CpuId) -> i64 {
         let (own, facts) = (&self.tasks[task.index()], &self.tasks[current.index()]);
         let weight = |task| weight_of(view.task(task));
-        let waits = Candidate { virtual_ns: own.virtual_ns, weight: weight(task) };
+        let waits = Candidate { virtual_ns: own.virtual_ns + own.later, weight: weight(task) };
         let uncounted_ns = view.ran_ns(current).saturating_sub(facts.counted_ns);
         let virtual_ns = facts.virtual_ns + by_weight(uncounted_ns, weight(current));
         let runs = Candidate { virtual_ns, weight: weight(current) };
@@ -413,6 +411,7 @@ impl Policy for CoreQueue {
             virtual_ns,
             counted_ns: 0,
             lag: None,
+            later: 0,
             word: 0,
             handed: 0,
             passed: 0,

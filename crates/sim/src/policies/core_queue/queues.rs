@@ -26,6 +26,8 @@ pub(super) struct Queues {
     /// By core: tasks that wait on it, and when the last of them came; and which cores have any.
     waiting: Vec<u32>,
     came_ns: Vec<u64>,
+    /// By core: of what came of late, the part that woke among many.
+    woken: Vec<u64>,
     /// The set's members are numbers of cores.
     crowded: CpuMask,
 }
@@ -47,6 +49,8 @@ pub(super) struct Own {
     pub(super) counted_ns: u64,
     /// While it sleeps: how far it was behind the clock of its queue.
     pub(super) lag: Option<i64>,
+    /// While it waits: how much later it stands than by its CPU time.
+    pub(super) later: i64,
     /// How often in a row it waited as soon as it had said so.
     pub(super) word: u32,
     /// How often since then one that it woke took its place.
@@ -85,6 +89,7 @@ impl Queues {
             core_of: (0..cores as u32).chain(of_cpus).collect(),
             waiting: vec![0; cores],
             came_ns: vec![0; cores],
+            woken: vec![0; cores],
             crowded: CpuMask::empty(cores),
         }
     }
@@ -117,29 +122,33 @@ impl Queues {
         (own.home, own.queue) = (home, queue);
     }
 
-    /// Puts a task into its queue; where those that wake stand, they say by their slice.
+    /// Puts a task into its queue. Of those that wake, one of another weight than the usual has its share to catch up.
     pub(super) fn insert(
         &mut self,
         own: &mut Own,
         (task, rank): (TaskId, u8),
-        now_ns: u64,
-        wakes: Option<i64>,
+        view: &View,
+        (wakes, weight): (bool, u64),
     ) {
-        let queue = &mut self.queues[own.queue];
+        let (queue, core) = (&mut self.queues[own.queue], self.core_of[own.queue] as usize);
         self.arrivals += 1;
+        let waiting = self.waiting[core];
+        let woken = if wakes && waiting >= decide::CROWD { decide::CAME } else { 0 };
+        self.woken[core] = decide::average(self.woken[core], woken);
         let mut stands = own.virtual_ns;
-        if let Some(slice) = wakes {
-            let waiting = self.waiting[self.core_of[own.queue] as usize];
-            stands = decide::woken(queue.now, stands, queue.woken, slice, waiting);
+        own.later = 0;
+        if wakes && weight == WEIGHT {
+            own.later = decide::later(self.slice_ns, view.switch_ns, self.woken[core]);
+            stands = decide::woken(queue.now, stands, queue.woken, self.slice_ns, waiting);
+            stands += own.later;
             queue.woken = stands;
         }
         let place = (rank, stands, self.arrivals, task);
         own.place = Some(place);
         queue.waiting.insert(place);
-        let core = self.core_of[own.queue];
-        self.waiting[core as usize] += 1;
-        self.came_ns[core as usize] = now_ns;
-        self.crowded.insert(CpuId(core));
+        self.waiting[core] += 1;
+        self.came_ns[core] = view.now_ns;
+        self.crowded.insert(CpuId(core as u32));
     }
 
     /// Takes a task out of its queue, if it waits in one.
