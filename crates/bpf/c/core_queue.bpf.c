@@ -149,13 +149,15 @@ void on_running(u64 *context)
 	struct core *core = core_of(core_number(cpu));
 	struct task *task = task_of(p);
 	u64 now = now_ns(), before_ns, switch_ns;
+	struct crowding *crowding;
 
 	if (!task)
 		return;
 	if (here->left_ns) {
-		before_ns = core->switch_ns;
+		crowding = crowding_of(core_number(cpu));
+		before_ns = crowding->switch_ns;
 		switch_ns = since(bpf_ktime_get_ns(), here->left_ns);
-		core->switch_ns = decided('v', before_ns, switch_ns, 0, 0, least_of(before_ns, switch_ns));
+		crowding->switch_ns = decided('v', before_ns, switch_ns, 0, 0, least_of(before_ns, switch_ns));
 		here->left_ns = 0;
 	}
 	count_run(p, task, cpu, now);

@@ -68,15 +68,19 @@ struct core {
 	/* Where the task of its queue stood that woke last. */
 	u64 woken;
 	u32 may_wait;
-	/* Of what came to its queues of late, the part that woke among many. What a switch takes: the least of late. */
-	u64 came;
-	u64 switch_ns;
 	/* Tasks that it shall take from `owed_from`; how often it has looked at others. */
 	u8 owed;
 	u8 looks;
 	/* Whether the next task is one that is owed; whether any task ever waited for one of its CPUs. */
 	u8 turn;
 	u8 of_cpus;
+} __attribute__((aligned(64)));
+
+/* A core, beyond what the loader knows of it. */
+struct crowding {
+	/* Of what came to its queues of late, the part that woke among many. What a switch takes: the least of late. */
+	u64 came;
+	u64 switch_ns;
 } __attribute__((aligned(64)));
 
 /* A task. */
@@ -113,6 +117,13 @@ struct task {
 #include "live.h"
 
 const volatile struct partners partners SEC(".rodata.partners") = {};
+
+static struct crowding crowdings[CPUS_MAX];
+
+static always_inline struct crowding *crowding_of(u32 core)
+{
+	return &crowdings[core & (CPUS_MAX - 1)];
+}
 
 /* Cores that run several tasks; cores on which tasks may wait. */
 static u32 crowded, may_waits;
@@ -293,20 +304,20 @@ static void set_may_wait(struct core *core, bool may)
 /* Where a task that comes to its queue stands there. One of another weight than the usual has its share to catch up. */
 static u64 stands(struct task *task, bool wakes)
 {
-	struct core *core = core_of(core_number(task->home));
-	u64 *last = task->bound ? &cpu_of(task->home)->woken : &core->woken;
+	u32 core = core_number(task->home), waits = wakes ? waiting(core) : 0;
+	struct crowding *crowding = crowding_of(core);
+	u64 *last = task->bound ? &cpu_of(task->home)->woken : &core_of(core)->woken;
 	u64 clock = clock_of(task->home, task->bound), virtual_ns = task->virtual_ns, before_ns = *last, at;
 	s64 slice = by_weight(options.slice_ns, task->weight);
-	u32 waits = wakes ? waiting(core_number(task->home)) : 0;
-	u64 came = core->came, one = waits >= CROWD ? CAME : 0;
+	u64 came = crowding->came, one = waits >= CROWD ? CAME : 0;
 
 	/* A sibling may do the same at once: then one of the two is not counted, or stands where it would without this. */
-	core->came = decided('s', came, one, 0, 0, average_of(came, one));
+	crowding->came = decided('s', came, one, 0, 0, average_of(came, one));
 	task->later = 0;
 	if (!wakes || task->weight != WEIGHT)
 		return virtual_ns;
-	came = core->came;
-	one = core->switch_ns;
+	came = crowding->came;
+	one = crowding->switch_ns;
 	task->later = decided('q', slice, one, came, 0, later_of(slice, one, came));
 	at = woken_at(clock, virtual_ns, before_ns, slice, waits);
 	*last = at + task->later;
