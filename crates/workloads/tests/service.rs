@@ -27,7 +27,9 @@ fn every_mix_is_answered_in_both_loops_and_counted_on_both_sides() {
             let outcome = succeed(&workload(&text));
             assert_eq!((outcome.threads, outcome.checks.get("totals_server")), (2, Some(&true)));
             let told = latency(&outcome);
-            assert!(told.sent > 10 && told.completed == told.sent, "{text}: {told:?}");
+            // A schedule has its requests on any machine; a closed loop what the machine answers.
+            let least = if row == "throughput:" { 1 } else { 10 };
+            assert!(told.sent >= least && told.completed == told.sent, "{text}: {told:?}");
             assert_eq!((told.failed, told.unanswered()), (0, 0));
             assert!(told.server_cpu_s.is_some_and(|cpu_s| cpu_s > 0.0), "{text}");
             // A closed loop has no schedule to be late for.
