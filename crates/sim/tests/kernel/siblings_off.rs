@@ -115,7 +115,7 @@ fn traces_are_the_same_in_every_build() {
     }
     expect_test::expect![[r#"
         core-queue       b1eeef5559bc2cea     2499
-        fair             e67a40a1dcc3e966     3093
+        fair             1edc12d200c89758     3030
         linux-2.4.19     44008cb429523a51     3657
         linux-2.5.32     0ab788c031fc83ea     2834
         linux-2.5.32-a9  e76e6cee4c57a3c9     3328

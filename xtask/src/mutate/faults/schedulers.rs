@@ -11,6 +11,12 @@ pub(super) const FAULTS: &[Fault] = &[
         suite: BASE, test: "simulation::core_queue::decide::tests::who_wakes_among_many_stands_later_where_switches_are_long",
     },
     Fault {
+        name: "sim-load-is-not-cut", file: "crates/sim/src/policies/fair/load.rs",
+        find: "u64::from((left as u32).max(least as u32))",
+        put: "left.max(least)",
+        suite: SIM, test: "policies::fair::load::tests::a_queue_of_more_than_88_tasks_looks_nearly_idle_at_times",
+    },
+    Fault {
         name: "sim-capacity-not-shared", file: "crates/sim/src/kernel/accounting.rs",
         find: "/ most / (index + 1) as f64",
         put: "/ most",

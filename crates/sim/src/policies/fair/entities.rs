@@ -26,7 +26,8 @@ impl Fair {
     }
 
     /// A task comes to a queue, with the lag it has.
-    pub(super) fn join(&mut self, task: TaskId, cpu: CpuId) {
+    pub(super) fn join(&mut self, view: &View, task: TaskId, cpu: CpuId) {
+        self.bring_load(view, task, cpu);
         let own = &mut self.tasks[task.index()];
         own.cpu = cpu;
         own.counts = own.class != Class::Idle;
@@ -40,8 +41,12 @@ impl Fair {
     }
 
     /// A task leaves its queue, and keeps its lag; at most two slices or a tick of it, either way.
-    pub(super) fn leave(&mut self, task: TaskId) {
+    pub(super) fn leave(&mut self, view: &View, task: TaskId) {
         let most = (2 * self.slice_ns).max(Ticks::OF_TODAY.period_ns);
+        if self.tasks[task.index()].counts {
+            self.update_load(view, self.tasks[task.index()].cpu);
+            self.tasks[task.index()].load.update(&self.decay, view.now_ns, true);
+        }
         let own = &mut self.tasks[task.index()];
         if std::mem::take(&mut own.counts) {
             let queue = &mut self.queues[own.cpu.0 as usize];
@@ -85,14 +90,14 @@ impl Fair {
 
     /// Whose leaving was delayed wakes. If by now it has had less than its share, it gains nothing by it
     /// (DELAY_ZERO, `requeue_delayed_entity`).
-    pub(super) fn wake_delayed(&mut self, task: TaskId) {
+    pub(super) fn wake_delayed(&mut self, view: &View, task: TaskId) {
         self.unwait(task);
         let own = &self.tasks[task.index()];
         if own.entity.virtual_ns < self.queue(own.cpu).average() {
             let cpu = own.cpu;
-            self.leave(task);
+            self.leave(view, task);
             self.tasks[task.index()].entity.lag_ns = 0;
-            self.join(task, cpu);
+            self.join(view, task, cpu);
         }
     }
 
@@ -101,8 +106,8 @@ impl Fair {
         let entity = &self.tasks[task.index()].entity;
         let left_ns = entity.deadline_ns - entity.virtual_ns;
         self.unwait(task);
-        self.leave(task);
-        self.join(task, cpu);
+        self.leave(view, task);
+        self.join(view, task, cpu);
         let entity = &mut self.tasks[task.index()].entity;
         entity.deadline_ns = entity.virtual_ns + left_ns;
         self.wait(view, task);
@@ -125,14 +130,19 @@ impl Fair {
     }
 
     /// The same, of those that are awake: those whose leaving was delayed leave when their turn comes.
-    pub(super) fn earliest_awake(&mut self, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
+    pub(super) fn earliest_awake(
+        &mut self,
+        view: &View,
+        cpu: CpuId,
+        answer: &mut Answer,
+    ) -> Option<TaskId> {
         loop {
             let task = self.earliest(cpu, answer)?;
             if !self.tasks[task.index()].delayed {
                 return Some(task);
             }
             self.unwait(task);
-            self.leave(task);
+            self.leave(view, task);
             let lag_ns = &mut self.tasks[task.index()].entity.lag_ns;
             *lag_ns = (*lag_ns).min(0);
         }

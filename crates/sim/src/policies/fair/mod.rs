@@ -14,18 +14,24 @@
 //! * A CPU that goes idle takes a waiting task from the longest queue, of its core, its cache, its
 //!   machine, but not the only one there. It leaves alone a task that ran within the last half millisecond,
 //!   until a look as an idle or busy CPU found only such.
-//!   A CPU with waiting tasks wakes an idle one at its tick to do the same. A busy one looks at times, too.
+//!   A CPU with waiting tasks wakes an idle one at its tick to do the same.
+//! * A busy CPU looks at times, and takes what makes the load averages alike; by these, too, a task that wakes chooses
+//!   between its last CPU and its waker's. `load` has what is wrong with them where more than 88 tasks wait.
 //! * A core that runs several tasks gives one to an idle core (`group_smt_balance`), by the stopper.
 //!
-//! Left out: groups and bandwidth, load averages (queues are compared by length), next buddies, the limit of
+//! Left out: groups and bandwidth, next buddies, the limit of
 //! the scan for idle CPUs (SIS_UTIL), asymmetric capacities, NUMA. `smt=off` leaves out what
 //! it knows of siblings.
 //!
 //! Source: kernel/sched/fair.c of Linux 6.12 and 6.18, as read for the reference of this project.
 
+mod balance;
 mod entities;
+mod load;
 mod queue;
 
+use self::balance::{LEVELS, Looks};
+use self::load::{Decay, TaskLoad};
 use self::queue::{Entity, Place, Queue};
 use super::weight::{NORMAL, rank, weight_of};
 use super::{
@@ -38,7 +44,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         "balance_ms",
         16,
         (1, 10_000),
-        "between two looks of a busy CPU (busy_factor)",
+        "between two looks of a busy CPU, for each CPU that it looks at (busy_factor)",
     ),
     Parameter::number("migration_cost_us", 500, (0, 1_000_000), "how long a cache stays warm"),
     Parameter::number(
@@ -65,6 +71,10 @@ pub(super) struct Fair {
     migration_cost_ns: u64,
     queues: Vec<Queue>,
     tasks: Vec<Own>,
+    decay: Decay,
+    /// By CPU: how many CPUs are in each level around it; and its looks there.
+    domains: Vec<[usize; LEVELS.len()]>,
+    looks: Vec<[Looks; LEVELS.len()]>,
     arrivals: u64,
     /// CPUs in whose queues tasks wait.
     crowded: CpuMask,
@@ -73,8 +83,6 @@ pub(super) struct Fair {
     failed: Vec<bool>,
     /// By CPU: whether it has been idle since before it looks.
     idle: Vec<bool>,
-    /// By CPU: whether its last look found a longer queue, and took nothing.
-    unmoved: Vec<bool>,
     /// By core: when a running task was last taken from it.
     relieved_ns: Vec<Option<u64>>,
 }
@@ -89,6 +97,9 @@ struct Own {
     counts: bool,
     /// Whether it sleeps and has not left its queue.
     delayed: bool,
+    load: TaskLoad,
+    /// The CPU whose queue has its load.
+    load_on: Option<CpuId>,
 }
 
 impl Fair {
@@ -98,6 +109,9 @@ impl Fair {
             0 => SLICE_NS * u64::from(1 + layout.cpus().clamp(1, 8).ilog2()),
             given => given,
         };
+        let domains = |cpu| {
+            [layout.siblings(cpu).len(), layout.same_cache(cpu).iter().count(), layout.cpus()]
+        };
         Self {
             smt: settings.on("smt"),
             slice_ns,
@@ -105,11 +119,13 @@ impl Fair {
             migration_cost_ns: ns("migration_cost_us", 1000),
             queues: layout.all().map(|_| Queue::default()).collect(),
             tasks: Vec::new(),
+            decay: Decay::new(),
+            domains: layout.all().map(domains).collect(),
+            looks: vec![Default::default(); layout.cpus()],
             arrivals: 0,
             crowded: CpuMask::empty(layout.cpus()),
             failed: vec![false; layout.cpus()],
             idle: vec![false; layout.cpus()],
-            unmoved: vec![false; layout.cpus()],
             relieved_ns: vec![None; layout.cores().len()],
         }
     }
@@ -164,10 +180,10 @@ impl Fair {
         if wake.sync && alone {
             return here;
         }
-        if view.is_idle(last) || self.length(view, last) <= self.length(view, here) {
-            return last;
+        match !view.is_idle(last) && self.is_lighter(view, task, wake) {
+            true => here,
+            false => last,
         }
-        here
     }
 
     /// Where a task that wakes goes (select_idle_sibling).
@@ -213,31 +229,18 @@ impl Fair {
             return None;
         }
         let mut warm = false;
-        for farthest in [Distance::SameCore, Distance::SameCache, Distance::OtherPackage] {
+        for (level, farthest) in LEVELS.into_iter().enumerate() {
             let mut longest: Option<(usize, TaskId)> = None;
-            let near = match farthest {
-                Distance::OtherPackage => &view.online,
-                _ => view.layout.same_cache(cpu),
-            };
-            for from in CpuMask::in_all([&self.crowded, &view.online, near]) {
-                if from == cpu || view.layout.distance(cpu, from) > farthest {
-                    continue;
-                }
+            for from in self.crowded_within(view, cpu, farthest) {
                 answer.steps(1);
                 let length = self.length(view, from);
                 if length < least || longest.is_some_and(|(most, _)| length <= most) {
                     continue;
                 }
-                let cold = |task: TaskId| {
-                    let stopped_ns = view.task(task).stopped_ns;
-                    self.failed[cpu.0 as usize]
-                        || farthest == Distance::SameCore
-                        || view.now_ns.saturating_sub(stopped_ns) >= self.migration_cost_ns
-                };
                 let tasks = self.queue(from).tasks().map(|(_, task)| task);
                 let allowed = { tasks }.filter(|task| view.allowed(*task, cpu));
                 let mut cold_ones = allowed.filter(|task| {
-                    let cold = cold(*task);
+                    let cold = self.is_cold(view, *task, cpu);
                     warm |= !cold;
                     cold
                 });
@@ -247,6 +250,7 @@ impl Fair {
             }
             if let Some((length, task)) = longest {
                 self.failed[cpu.0 as usize] = false;
+                self.looks[cpu.0 as usize][level].found();
                 let from = self.tasks[task.index()].cpu;
                 let reason = Reason::new("from the longest queue").with("length", length);
                 answer.pull(task, from, cpu, reason);
@@ -274,20 +278,6 @@ impl Fair {
         for idle in first.chain(then).filter(waits).take(queue.waiting.len()) {
             let reason = Reason::new("tasks wait on a busy CPU, and this one is idle");
             answer.resched(idle, None, reason.with("busy_cpu", cpu.0));
-        }
-    }
-
-    /// A busy CPU takes a task of a queue with two more, and of one with one more from the second look in a row on
-    /// (nr_balance_failed): so of three that compute on two CPUs each gets two thirds.
-    fn look(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
-        let length = self.length(view, cpu);
-        let again = std::mem::take(&mut self.unmoved[cpu.0 as usize]);
-        match self.fetch(view, cpu, length + if again { 1 } else { 2 }, answer) {
-            Some(task) => self.move_to(view, task, cpu),
-            None => {
-                let more = self.crowded.iter().any(|from| self.length(view, from) > length);
-                self.unmoved[cpu.0 as usize] = more;
-            }
         }
     }
 
@@ -321,6 +311,8 @@ impl Policy for Fair {
             place: None,
             counts: false,
             delayed: false,
+            load: TaskLoad::new(view.now_ns),
+            load_on: None,
         };
         keep(&mut self.tasks, view, task, own);
     }
@@ -342,11 +334,11 @@ impl Policy for Fair {
         // The kernel brings the running task up to date only after it has looked at one that never left.
         let stayed = self.tasks[task.index()].delayed;
         if stayed {
-            self.wake_delayed(task);
+            self.wake_delayed(view, task);
         }
         let over = current.is_some_and(|current| self.count(view, current));
         if !stayed {
-            self.join(task, cpu);
+            self.join(view, task, cpu);
         }
         if wake.kind == WakeKind::New {
             // New ones are let in with half a slice (PLACE_DEADLINE_INITIAL).
@@ -367,7 +359,7 @@ impl Policy for Fair {
 
     fn pick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) -> Option<TaskId> {
         let mut reason = Reason::new("eligible, and the earliest deadline");
-        let mut picked = self.earliest_awake(cpu, answer);
+        let mut picked = self.earliest_awake(view, cpu, answer);
         if picked.is_none() {
             // A CPU that is about to start its only task keeps it (`busiest->nr_running > 1`).
             picked = self.fetch(view, cpu, 2, answer);
@@ -400,15 +392,15 @@ impl Policy for Fair {
             let normal = view.task(task).class == Class::Normal;
             return match stop == Stop::Blocked && is_ahead && normal {
                 true => self.delay(task),
-                false => self.leave(task),
+                false => self.leave(view, task),
             };
         }
         let idle = view.idle_core_for(task);
         let relieved = stop == Stop::Stopper && view.running_on_core(cpu) > 1;
         match idle.filter(|_| relieved) {
             Some(to) => {
-                self.leave(task);
-                self.join(task, to);
+                self.leave(view, task);
+                self.join(view, task, to);
                 self.wait(view, task);
                 answer.give(task, cpu, to);
             }
@@ -423,7 +415,10 @@ impl Policy for Fair {
     }
 
     fn tick(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {
+        self.update_load(view, cpu);
         let Some(task) = view.current(cpu) else { return };
+        let own = &mut self.tasks[task.index()];
+        own.load.update(&self.decay, view.now_ns, own.counts);
         let spent = self.count(view, task);
         let fifo = matches!(view.task(task).class, Class::Fifo(_));
         if !self.queue(cpu).waiting.is_empty() {
@@ -433,9 +428,7 @@ impl Policy for Fair {
             self.kick(view, cpu, answer);
         }
         self.relieve(view, cpu, answer);
-        if view.now_ns % self.balance_ns < view.tick_ns {
-            self.look(view, cpu, answer);
-        }
+        self.look_around(view, cpu, answer);
     }
 
     fn exec(&mut self, view: &View, task: TaskId, answer: &mut Answer) -> Option<CpuId> {
@@ -451,7 +444,7 @@ impl Policy for Fair {
         let facts = view.task(task);
         if self.tasks[task.index()].delayed {
             self.unwait(task);
-            self.leave(task);
+            self.leave(view, task);
         }
         let waits = self.tasks[task.index()].place.is_some();
         if change == Change::Mask {
@@ -469,12 +462,12 @@ impl Policy for Fair {
         self.count(view, task);
         self.unwait(task);
         let counts = self.tasks[task.index()].counts;
-        self.leave(task);
+        self.leave(view, task);
         self.tasks[task.index()].entity.weight = weight_of(facts);
         self.tasks[task.index()].class = facts.class;
         if counts {
             let cpu = self.tasks[task.index()].cpu;
-            self.join(task, cpu);
+            self.join(view, task, cpu);
         }
         if waits {
             self.wait(view, task);
@@ -484,9 +477,10 @@ impl Policy for Fair {
         }
     }
 
-    fn exit(&mut self, _: &View, task: TaskId, _: &mut Answer) {
+    fn exit(&mut self, view: &View, task: TaskId, _: &mut Answer) {
         self.unwait(task);
-        self.leave(task);
+        self.leave(view, task);
+        self.take_load_out(task);
     }
 
     fn offline(&mut self, view: &View, cpu: CpuId, answer: &mut Answer) {

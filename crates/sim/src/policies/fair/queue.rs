@@ -1,5 +1,6 @@
 //! The run queue of a CPU: which tasks are eligible, and which has the earliest deadline (EEVDF).
 
+use super::load::{Decay, QueueLoad};
 use crate::kernel::TaskId;
 use crate::policies::weight::WEIGHT;
 use std::collections::BTreeSet;
@@ -41,6 +42,7 @@ pub(super) struct Queue {
     moments: i128,
     /// The average before it became empty.
     last_average: i64,
+    pub(super) load: QueueLoad,
 }
 
 impl Queue {
@@ -57,6 +59,11 @@ impl Queue {
         let weight = sign * i128::from(entity.weight);
         self.weights += weight;
         self.moments += weight * i128::from(entity.virtual_ns);
+    }
+
+    /// Brings its load up to date.
+    pub(super) fn update_load(&mut self, decay: &Decay, now_ns: u64) {
+        self.load.update(decay, now_ns, u64::try_from(self.weights).unwrap_or(0));
     }
 
     /// A task that counts has run on.
