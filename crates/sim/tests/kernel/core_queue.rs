@@ -447,8 +447,8 @@ fn beside_fair() -> String {
     let mut lines = "\n## Beside `fair`\n\nOf ten scenarios on three or four machines, where one of the two is with every seed \
         at least as good as the other with any. In the work\nof half-loaded they are level: both leave each task a core. Three are in \
         `crates/sim/tests/kernel/scenes`: in hogs-come-and-go\nhalf of the CPUs are asked for, by hogs that rest and by \
-        periodic tasks, which `fair` wakes where they were, beside a hog or not; in\nthree-hogs one of three has a CPU to \
-        itself for a while under `fair`; frames is work of rt-app, with no chance in it.\n\n\
+        periodic tasks, which `fair` wakes where they were, beside a hog or not; in\nthree-hogs three share two CPUs; \
+        frames is work of rt-app, with no chance in it.\n\n\
         | scenario | machine | measure | core-queue | fair | ahead |\n|---|---|---|---|---|---|\n"
         .to_owned();
     for (name, topology, key, is_ahead) in SCENES {

@@ -33,7 +33,8 @@ impl Decay {
 
     fn of(&self, sum: u64, periods: u64) -> u64 {
         let fraction = u128::from(self.0[(periods % HALF) as usize]);
-        let halved = sum.checked_shr((periods / HALF) as u32).unwrap_or(0);
+        let halves = u32::try_from(periods / HALF).unwrap_or(u32::MAX);
+        let halved = sum.checked_shr(halves).unwrap_or(0);
         ((u128::from(halved) * fraction) >> 32) as u64
     }
 }
