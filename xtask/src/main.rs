@@ -85,9 +85,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// The folder of the workspace.
+/// The folder of the workspace that `cargo xtask` was called in. In a target folder that two clones share
+/// this program may have been compiled in the other.
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_path_buf)
+    let compiled_in = || env!("CARGO_MANIFEST_DIR").into();
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(compiled_in);
+    Path::new(&manifest).parent().map_or_else(PathBuf::new, Path::to_path_buf)
 }
 
 /// Where cargo builds: inside the clone unless CARGO_TARGET_DIR says otherwise.

@@ -48,6 +48,8 @@ const volatile u32 members[CPUS_MAX][THREADS_MAX] SEC(".rodata.members") = {};
 static struct cpu cpus[CPUS_MAX];
 struct core cores[CPUS_MAX] SEC(".bss.cores") = {};
 struct end end SEC(".bss.end") = {};
+/* What ran and what waited then, in the kernel's words; as much as it writes by default. */
+char dump[32768] SEC(".bss.dump") = {};
 /* What a program of BPF adds to migration_disabled of the task it interrupts. */
 static u32 own_disabling = 1;
 
@@ -339,6 +341,7 @@ void on_exit(u64 *context)
 
 	bpf_probe_read_kernel_str(end.reason, sizeof(end.reason), info->reason);
 	bpf_probe_read_kernel_str(end.message, sizeof(end.message), info->msg);
+	bpf_probe_read_kernel_str(dump, sizeof(dump), info->dump);
 	end.code = info->exit_code;
 	end.kind = info->kind;
 }

@@ -50,6 +50,7 @@ struct scx_exit_info {
 	s64 exit_code;
 	const char *reason;
 	char *msg;
+	char *dump;
 };
 
 struct scx_init_task_args {

@@ -126,6 +126,14 @@ impl Scheduler {
         Ok(end_of(&self.bytes(".bss.end")?))
     }
 
+    /// What ran and what waited when the kernel ended it, in the kernel's words; empty if it says nothing.
+    ///
+    /// # Errors
+    /// If the kernel does not give its maps.
+    pub fn dump(&self) -> Result<String, Error> {
+        Ok(text_of(&self.bytes(".bss.dump")?))
+    }
+
     /// Takes it out of the kernel; what it did, and how it ended.
     ///
     /// # Errors
@@ -368,13 +376,14 @@ fn end_of(bytes: &[u8]) -> Option<End> {
     let (code, rest) = rest.split_first_chunk()?;
     let (reason, rest) = rest.split_first_chunk::<REASON_BYTES>()?;
     let message = rest.first_chunk::<MESSAGE_BYTES>()?;
-    let text = |bytes: &[u8]| {
-        let length = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-        String::from_utf8_lossy(&bytes[..length]).into_owned()
-    };
     let kind = u64::from_ne_bytes(*kind);
     let code = i64::from_ne_bytes(*code);
-    (kind != 0).then(|| End { kind, code, reason: text(reason), message: text(message) })
+    (kind != 0).then(|| End { kind, code, reason: text_of(reason), message: text_of(message) })
+}
+
+fn text_of(bytes: &[u8]) -> String {
+    let length = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..length]).into_owned()
 }
 
 #[cfg(test)]

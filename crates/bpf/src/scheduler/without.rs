@@ -24,6 +24,10 @@ impl Scheduler {
         match self.0 {}
     }
 
+    pub fn dump(&self) -> Result<String, Error> {
+        match self.0 {}
+    }
+
     pub fn stop(self) -> Result<(Statistics, End), Error> {
         match self.0 {}
     }

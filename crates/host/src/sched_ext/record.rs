@@ -8,7 +8,8 @@
 use crate::Error;
 use crate::root::{Root, replace};
 use crate::smt::capture;
-use crate::smt::saved::Holder;
+use crate::smt::saved::{self, Holder};
+use coretwin_base::printable::printable;
 use coretwin_base::schema::{self, SCHEMA};
 use coretwin_base::simulation::live::Options;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,8 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 pub const FILE: &str = "run/coretwin/sched.json";
+/// What ran and what waited when the kernel last ejected a scheduler, in the kernel's words.
+pub const DUMP: &str = "run/coretwin/sched-dump.txt";
 
 /// What the process that holds a scheduler leaves in `/run/coretwin/sched.json` each second.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +73,17 @@ pub struct Ending {
     /// The kernel's words for this case; may be empty.
     pub message: String,
     pub explanation: String,
+    /// The file with the kernel's dump of that moment: what ran and what waited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dump: Option<String>,
+}
+
+impl Ending {
+    /// What it means, and where the kernel's dump is.
+    pub fn story(&self) -> String {
+        let dump = self.dump.iter().map(|path| format!("; what ran and waited then: {path}"));
+        self.explanation.clone() + &dump.collect::<String>()
+    }
 }
 
 impl Record {
@@ -119,10 +133,24 @@ pub fn read(root: &Root) -> Result<Option<Record>, Error> {
 pub fn write(root: &Root, record: &Record) -> Result<(), Error> {
     let path = root.path(FILE);
     let written = (|| {
-        drop(crate::smt::saved::folder(root)?);
+        drop(saved::folder(root)?);
         replace(&path, &(serde_json::to_string(record)? + "\n"))
     })();
     written.map_err(|cause| Error::Write { path, cause })
+}
+
+/// Keeps the kernel's dump, in place of an earlier one; its path, or `None` where there is nothing to keep.
+/// Names of tasks stand in it, so control characters are shown.
+pub fn write_dump(root: &Root, dump: &str) -> Result<Option<String>, Error> {
+    if dump.is_empty() {
+        return Ok(None);
+    }
+    let path = root.path(DUMP);
+    let lines: String = dump.lines().map(|line| format!("{}\n", printable(line))).collect();
+    match saved::folder(root).and_then(|_| replace(&path, &lines)) {
+        Ok(()) => Ok(Some(path.display().to_string())),
+        Err(cause) => Err(Error::Write { path, cause }),
+    }
 }
 
 pub fn remove(root: &Root) -> Result<(), Error> {

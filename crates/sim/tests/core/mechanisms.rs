@@ -121,3 +121,22 @@ fn a_chase_does_not_starve_a_spinner() {
         assert!(slowdown < 3.0, "{}: {slowdown}", preset.name);
     }
 }
+
+#[test]
+fn lines_64_kib_apart_clash_within_an_address_space_only_where_lines_carry_its_number() {
+    let stacks = Profile::named("stack-alias-64k").expect("a shipped profile");
+    let evictions = |name: &str, apart: bool| {
+        let preset = preset(name);
+        let input = |copy: u16| {
+            let mut input = stacks.input(&preset, 1, copy);
+            input.data_space += if apart { u32::from(copy) } else { 0 };
+            input
+        };
+        let outcome = run(&preset, vec![input(0), input(1)], 20_000);
+        let counts = outcome.threads.iter().map(|thread| thread.counts.alias_evictions);
+        counts.sum::<u64>()
+    };
+    assert!(evictions("p4-northwood", false) > 1000);
+    assert_eq!(evictions("p4-northwood", true), 0);
+    assert!(evictions("xeon-mp-foster", true) > 1000, "its lines carry no number");
+}

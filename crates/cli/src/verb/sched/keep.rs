@@ -77,6 +77,9 @@ fn hold(
         live.count(record)?;
         record.counted_utc = now_utc();
         record.ending = live.ending()?;
+        if let Some(ending) = &mut record.ending {
+            ending.dump = record::write_dump(root, &live.dump()?)?;
+        }
         record::write(root, record)?;
         tell(record)?;
         if record.ending.is_some() {
@@ -118,7 +121,7 @@ impl<'a> Held<'a> {
                 None => return self.close(),
                 Some(ending) => {
                     let name = self.wish.options.policy().name;
-                    out::news(&format!("{name} is no longer in charge: {}", ending.explanation));
+                    out::news(&format!("{name} is no longer in charge: {}", ending.story()));
                     let ended = self.scheduler.poll_end()?;
                     if again == RELOADS_MAX || !ended.is_some_and(|end| end.wants_restart()) {
                         break;
@@ -154,6 +157,9 @@ trait Live {
 
     /// How it ended; `None` while it is in charge.
     fn ending(&self) -> Result<Option<Ending>>;
+
+    /// What the kernel says of that moment.
+    fn dump(&self) -> Result<String>;
 }
 
 impl Live for Scheduler {
@@ -177,6 +183,10 @@ impl Live for Scheduler {
     fn ending(&self) -> Result<Option<Ending>> {
         Ok(self.poll_end()?.as_ref().map(ending_of))
     }
+
+    fn dump(&self) -> Result<String> {
+        Ok(self.dump()?)
+    }
 }
 
 fn ending_of(end: &End) -> Ending {
@@ -186,6 +196,7 @@ fn ending_of(end: &End) -> Ending {
         reason: end.reason.clone(),
         message: end.message.clone(),
         explanation: end.explain(),
+        dump: None,
     }
 }
 
@@ -234,9 +245,13 @@ mod tests {
 
         fn ending(&self) -> Result<Option<Ending>> {
             let (reason, explanation) = ("runnable task stall".to_owned(), "it stalled".to_owned());
-            let ending =
-                Ending { kind: 1026, code: 0, reason, message: String::new(), explanation };
+            let message = String::new();
+            let ending = Ending { kind: 1026, code: 0, reason, message, explanation, dump: None };
             Ok((self.0.get() == 3).then_some(ending))
+        }
+
+        fn dump(&self) -> Result<String> {
+            Ok("CPU 0: nr_run=1\n  R a\u{1b}[2J[7] -31000ms\n".to_owned())
         }
     }
 
@@ -263,8 +278,15 @@ mod tests {
         let folder = tempfile::tempdir().expect("folder");
         let root = Root::at(folder.path());
         let (ending, told) = held_for(9, &root);
-        assert_eq!(ending.map(|ending| ending.kind), Some(1026));
-        assert_eq!(told, [1, 2, 3]);
+        let ending = ending.expect("ejected");
+        assert_eq!((ending.kind, told), (1026, vec![1, 2, 3]));
+        let path = root.path(record::DUMP);
+        assert_eq!(
+            ending.story(),
+            format!("it stalled; what ran and waited then: {}", path.display())
+        );
+        let dump = std::fs::read_to_string(path).expect("the kernel's dump");
+        assert_eq!(dump, "CPU 0: nr_run=1\n  R a\\u001b[2J[7] -31000ms\n");
         assert_eq!(held_for(2, &root), (None, vec![1, 2]), "let go of before");
     }
 }

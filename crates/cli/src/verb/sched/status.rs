@@ -132,7 +132,7 @@ fn gone(record: &Record) -> String {
     let loaded = format!("loaded {}, ", record.loaded_utc);
     loaded
         + &match &record.ending {
-            Some(ending) => format!("gone {}: {}", record.counted_utc, ending.explanation),
+            Some(ending) => format!("gone {}: {}", record.counted_utc, ending.story()),
             None => format!(
                 "gone after {}: its process {} ended without a word (it was killed?), and the \
                  kernel's own scheduler took over",
@@ -287,6 +287,7 @@ mod tests {
             reason: "runnable task stall".to_owned(),
             message: String::new(),
             explanation: "the watchdog found a task that waited".to_owned(),
+            dump: None,
         });
         record::write(&root, &record).expect("written");
         let status = read(&root);

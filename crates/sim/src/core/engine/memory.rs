@@ -2,7 +2,7 @@
 //! issues, never before: reserving at dispatch lets a pointer chase book the buffers thousands of
 //! cycles ahead.
 
-use super::page_map::{PageMap, Space};
+use super::page_map::{PageMap, Space, contexts};
 use super::pool::{Pools, name};
 use super::prefetch::Prefetcher;
 use super::tags::{Evicted, Tags};
@@ -111,6 +111,8 @@ pub(super) struct Memory {
     first: Tags,
     first_ticks: u64,
     alias_bits: u32,
+    /// For the aliasing rule: lines of threads with different numbers never clash.
+    contexts: [u32; MAX_THREADS],
     through: bool,
     combining: Combining,
     code: Option<Level>,
@@ -152,6 +154,7 @@ impl Memory {
             first: Tags::of_cache(&memory.first, memory.line_bytes, threads, memory.alias_bits > 0),
             first_ticks: u64::from(memory.first.load_cycles) * ticks_per_cycle,
             alias_bits: u32::from(memory.alias_bits),
+            contexts: contexts(memory.alias_contexts, &spaces),
             through: memory.write_policy == WritePolicy::Through,
             combining: Combining::new(memory.write_combining),
             code: preset.front_end.code_cache.map(level),
@@ -404,7 +407,8 @@ impl Memory {
         self.last_fills[(self.fills % LAST_FILLS) as usize] = line;
         let evicted = if self.alias_bits > 0 {
             let alias = (address & ((1 << self.alias_bits) - 1)) >> self.line_bits;
-            let (evicted, by_rule) = self.first.insert_aliased(thread, line, false, alias as u16);
+            let alias = (alias as u32) << 2 | self.contexts[thread];
+            let (evicted, by_rule) = self.first.insert_aliased(thread, line, false, alias);
             counts.alias_evictions += u64::from(by_rule);
             evicted
         } else {

@@ -4,6 +4,7 @@
 //! number alone, never on which thread touched it first. Of n pages, about n²/2^26 pairs share a
 //! place, which does no harm.
 
+use super::MAX_THREADS;
 use crate::core::{KERNEL_CODE, KERNEL_DATA, Placement};
 use crate::numbers::mix;
 use coretwin_base::random::Stream;
@@ -32,6 +33,12 @@ pub(super) struct Space {
     pub(super) code: u64,
     pub(super) page_bits: u32,
     pub(super) placement: Placement,
+}
+
+/// A number for each thread's address space where lines carry it, else one for all.
+pub(super) fn contexts(carried: bool, spaces: &[Space; MAX_THREADS]) -> [u32; MAX_THREADS] {
+    let first = |space: &Space| spaces.iter().position(|other| other.data == space.data);
+    spaces.each_ref().map(|space| if carried { first(space).unwrap_or(0) as u32 } else { 0 })
 }
 
 impl PageMap {

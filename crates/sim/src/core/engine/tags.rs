@@ -19,7 +19,7 @@ pub(super) struct Evicted {
 pub(super) struct Tags {
     entries: Vec<u32>,
     /// For the aliasing rule: the linear bits of each entry that must differ within a set.
-    aliases: Vec<u16>,
+    aliases: Vec<u32>,
     sets: u32,
     /// `sets - 1` where that is a mask, else 0.
     mask: u32,
@@ -151,7 +151,7 @@ impl Tags {
         thread: usize,
         key: u32,
         dirty: bool,
-        alias: u16,
+        alias: u32,
     ) -> (Option<Evicted>, bool) {
         let range = self.range(thread, key);
         let start = range.start;

@@ -286,6 +286,9 @@ pub struct Memory {
     /// Linear address bits below this one, down to the line, must differ between two lines in
     /// the first level (16 for NetBurst's 64-KiB aliasing); 0: no such rule.
     pub alias_bits: u8,
+    /// Whether that rule holds within an address space only: lines carry the context of their page
+    /// tables (Intel 64 and IA-32 SDM 3A, L1 data cache context mode, adaptive).
+    pub alias_contexts: bool,
     /// Address translation.
     pub translation: Translation,
     /// Prefetching.

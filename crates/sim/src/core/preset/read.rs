@@ -178,7 +178,10 @@ fn memory(mut table: Table<'_>, mut walks: Table<'_>, ways: u8) -> Result<Memory
         Ok((item.whole("cycles", 1..=100)?, item.whole("blocked_cycles", 0..=1000)?))
     })?;
     let combining = table.item_if_any("write_combining", |item| item.whole("buffers", 1..=64))?;
-    let alias_bits = table.item_if_any("aliasing", |item| item.whole("bits", 12..=24))?;
+    let aliasing = table.item_if_any("aliasing", |item| {
+        Ok((item.whole("bits", 12..=24)?, item.flag("contexts")?))
+    })?;
+    let (alias_bits, alias_contexts) = aliasing.unwrap_or_default();
     let memory = Memory {
         line_bytes,
         first,
@@ -195,7 +198,8 @@ fn memory(mut table: Table<'_>, mut walks: Table<'_>, ways: u8) -> Result<Memory
         store_buffer: table.item("store_buffer", resource(ways, limits::STORE_BUFFER))?,
         forward_cycles,
         forward_blocked_cycles,
-        alias_bits: alias_bits.unwrap_or(0),
+        alias_bits,
+        alias_contexts,
         prefetcher: table.item("prefetcher", prefetcher)?,
         translation: translation(&mut walks)?,
     };

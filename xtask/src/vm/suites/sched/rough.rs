@@ -222,6 +222,8 @@ fn stuck(policy: &str, cpus: u32) -> Result<String> {
     let said = String::from_utf8_lossy(&stuck.stderr);
     ensure!(stuck.status.code() == Some(1), "{}: {said}", stuck.status);
     ensure!(said.contains("watchdog"), "{said}");
+    let dump = read("/run/coretwin/sched-dump.txt")?;
+    ensure!(dump.contains("CPU states") && said.contains("sched-dump.txt"), "{said}\n{dump}");
     load::is_kernels()?;
     let told = said.lines().find(|line| line.contains("watchdog"));
     Ok(told.unwrap_or_default().to_owned())
