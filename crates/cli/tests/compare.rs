@@ -147,6 +147,11 @@ fn folders_that_hold_no_good_study_are_named() {
             assert!(ran.err.contains(part), "{args:?}: {part}: {}", ran.err);
         }
     }
+    // A survey's folder has its study in `study`.
+    fs::create_dir(folder.join("survey")).expect("folder");
+    fs::rename(copy("of-survey"), folder.join("survey/study")).expect("moved");
+    let of_survey = compare(folder, &["good", "survey"]);
+    assert!(of_survey.status == 0 && of_survey.out.contains("same study"), "{}", of_survey.err);
     let unfinished = compare(folder, &["good", "cut", "--full"]);
     assert_eq!(unfinished.status, 0, "{}", unfinished.err);
     assert!(unfinished.out.contains("has not ended, or was killed"), "{}", unfinished.out);

@@ -46,8 +46,8 @@ Examples:
   coretwin compare before/composite.xml after/composite.xml      Phoronix Test Suite",
     confidence::interval(), confidence::equivalence_interval(), confidence::level()))]
 pub(crate) struct Args {
-    /// Folders of studies or fleets, or result files of hyperfine (.json) or the Phoronix Test Suite
-    /// (.xml); the others are compared with the first
+    /// Folders of studies, surveys or fleets, or result files of hyperfine (.json) or the Phoronix
+    /// Test Suite (.xml); the others are compared with the first
     #[arg(value_name = "DIR", num_args = 1.., required = true)]
     folders: Vec<PathBuf>,
     /// Compare all of them with this one

@@ -12,7 +12,7 @@ use coretwin_base::study::reading::{Phase, Reading};
 use coretwin_base::study::summary::StoppedBecause;
 use coretwin_stats::comparison::StudyRecords;
 use coretwin_store::import::{Imported, import};
-use coretwin_store::{Bundle, Extent};
+use coretwin_store::{Bundle, Extent, PLAN};
 use std::path::Path;
 
 pub(super) enum Source {
@@ -56,6 +56,10 @@ impl Stored {
             let stopped_because = StoppedBecause::Blocks;
             return Ok(Self { folder, plan, readings, environment, stopped_because });
         }
+        // A survey's folder is that of its study.
+        let of_survey = folder.join("study");
+        let is_surveys = !folder.join(PLAN).exists() && of_survey.join(PLAN).exists();
+        let folder = if is_surveys { &of_survey } else { folder };
         let (bundle, plan) = Bundle::open(folder, None)?;
         let journal = bundle.readings(&plan, Extent::Report)?;
         let line = resuming::line(&plan, folder);
