@@ -78,7 +78,9 @@ fn hold(
         record.counted_utc = now_utc();
         record.ending = live.ending()?;
         if let Some(ending) = &mut record.ending {
-            ending.dump = record::write_dump(root, &live.dump()?)?;
+            // What cannot be kept of it must not keep the ending itself from being told.
+            let dump = live.dump().unwrap_or_default();
+            ending.dump = record::write_dump(root, &dump).unwrap_or_default();
         }
         record::write(root, record)?;
         tell(record)?;
