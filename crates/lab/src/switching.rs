@@ -139,6 +139,6 @@ impl Scheduling {
         let keeper = self.keeper.as_ref()?;
         let record = record::read(&self.root).ok()??;
         let is_its = record.keeper.process == keeper.process();
-        record.ending.filter(|_| is_its).map(|ending| ending.explanation)
+        record.ending.filter(|_| is_its).map(|ending| ending.story())
     }
 }

@@ -50,7 +50,7 @@ const OFF: &[(&str, &str, &str, &str)] = &[
 ];
 const TOGETHER: &str = "for a part of a run, a tenth of the time, both tasks share a CPU as they do with one; the \
      simulated ones never do";
-const QUEUES: &str = "a quarter is that one CPU's queue has up to ten times the tasks of the other's, for the kernel's load \
+const QUEUES: &str = "a quarter at most is that one CPU's queue has up to ten times the tasks of the other's, for the kernel's load \
      averages [say so](kernel-load.md): with a nice value of 19, where they do not, the real count of chat is 0.062; the \
      rest comes late in a run, when woken receivers no longer wait for their turn, and why they do not is not known";
 const MAKER: &str = "the count hangs on what the task that makes the others has slept before: after three seconds it is \

@@ -79,8 +79,10 @@ fn hold(
         record.ending = live.ending()?;
         if let Some(ending) = &mut record.ending {
             // What cannot be kept of it must not keep the ending itself from being told.
-            let dump = live.dump().unwrap_or_default();
-            ending.dump = record::write_dump(root, &dump).unwrap_or_default();
+            match live.dump().and_then(|dump| Ok(record::write_dump(root, &dump)?)) {
+                Ok(path) => ending.dump = path,
+                Err(error) => out::news(&format!("the kernel's dump is lost: {error:#}")),
+            }
         }
         record::write(root, record)?;
         tell(record)?;
