@@ -11,6 +11,7 @@
 #define FEWER_NEAR 2u
 #define FEWER_FAR 8u
 #define FEWER_SHARE 8u
+#define LEAVE_MAX 3u
 #define GUARD_NS 100000000ull
 #define GUARD_MAX_NS 10000000000ull
 #define WORD_NS 50000ull
@@ -34,8 +35,17 @@ struct crowd {
 /* Whether a woken task leaves its home for a core. */
 static inline bool is_less_crowded(struct crowd home, struct crowd core)
 {
-	u64 then = (u64)core.load + (core.is_far ? FEWER_FAR + home.load / FEWER_SHARE : FEWER_NEAR);
+	bool is_few = home.load <= (u64)LEAVE_MAX * home.cpus;
+	u64 then = core.load;
 
+	if (is_few && core.is_far)
+		then += home.cpus < FEWER_FAR / FEWER_NEAR ? FEWER_NEAR * home.cpus : FEWER_FAR;
+	else if (is_few)
+		then += FEWER_NEAR;
+	else if (core.is_far)
+		then += FEWER_FAR + home.load / FEWER_SHARE;
+	else
+		return false;
 	return core.cpus && then * home.cpus <= (u64)home.load * core.cpus;
 }
 

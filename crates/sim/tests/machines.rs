@@ -258,8 +258,6 @@ const ROWS: [&str; 10] = [
     PIPE,
 ];
 
-/// Where `core-queue` is behind: each task of chat has one turn or two in all of that run.
-const BEHIND: &str = "| golden-cove-server | chat:rooms=10 |";
 const PIPE: &str = "lmbench/pipe-latency";
 const PIPE_LEAST: f64 = 0.95;
 
@@ -354,7 +352,7 @@ fn wakeups(machine: &MachinePreset) -> (String, Vec<String>) {
     (lines, later)
 }
 
-/// The same on every machine but the one of 192 cores, on which these loads leave nearly all CPUs idle.
+/// The same on every machine.
 #[test]
 #[ignore = "minutes long: for check-all; `cargo test -p coretwin-sim --release --test machines -- --ignored`"]
 fn core_queue_is_not_behind_fair_on_any_machine() {
@@ -365,8 +363,8 @@ Written by `UPDATE_EXPECT=1 cargo test -p coretwin-sim --release --test machines
 1 is better: middle and 95 % interval over seeds 1 to 5, with everything 1.5 times as long beside a busy sibling. A row
 that these leave behind is measured with seeds 6 to 10, too.
 The test fails where the lower end is below 0.98, of the pipe below 0.95; where five seeds leave more than 2 % either way,
-where the upper end is below 1. One load is known to be behind: chat of 10 rooms on the 56 cores of golden-cove-server, whose
-800 tasks have a turn or two in all of the run; with ten times the messages and one seed it was not.
+where the upper end is below 1. While tasks that wake left for any core of their cache with two fewer, chat of 10 rooms on
+golden-cove-server had 0.947 (0.844 to 1.063) without siblings and 0.906 (0.871 to 0.943) with them.
 
 | machine | load | siblings | of fair |
 |---|---|---|---|
@@ -384,14 +382,13 @@ counts as 5. The test fails above 1.031, which is how finely percentiles are kno
 |---|---|---|---|---|
 "
     .to_owned();
-    for machine in MachinePreset::all().iter().filter(|machine| cores(machine) <= 64) {
-        let [(lines, of_machine), (wakeups, later)] = [table(machine, 5), wakeups(machine)];
+    for machine in MachinePreset::all() {
+        let [(lines, of_machine), (wakeups, later)] = [table(&machine, 5), wakeups(&machine)];
         page += &lines;
         of_wakeups += &wakeups;
         behind.extend(of_machine.into_iter().chain(later));
     }
     page += &of_wakeups;
     expect_file!["../../../docs/evidence/core-queue-simulated.md"].assert_eq(&page);
-    assert!(behind.iter().all(|line| line.starts_with(BEHIND)), "{behind:#?}");
-    assert!(!behind.is_empty(), "nothing is behind any more: the page says otherwise");
+    assert!(behind.is_empty(), "{behind:#?}");
 }

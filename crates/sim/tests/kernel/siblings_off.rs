@@ -114,7 +114,7 @@ fn traces_are_the_same_in_every_build() {
             &format!("{:<16} {:016x} {:>8}\n", entry.name, outcome.trace_hash, outcome.switches);
     }
     expect_test::expect![[r#"
-        core-queue       b1eeef5559bc2cea     2499
+        core-queue       91a9160eef9bb520     2518
         fair             1edc12d200c89758     3030
         linux-2.4.19     44008cb429523a51     3657
         linux-2.5.32     0ab788c031fc83ea     2834

@@ -5,10 +5,13 @@
 
 /// Tasks that a core may owe itself at most.
 pub const OWED_MAX: u32 = 32;
-/// How many tasks fewer a core must have for a woken task to leave its home for it: in the same last-level
-/// cache, and beyond.
+/// Tasks for each CPU of a core up to which a woken one leaves it for any with two fewer: among more, who stays finds more
+/// to do at its turn, and looks even out the rest. A choice: of 2 to 4 it keeps most in chat with siblings and in wake-ups.
+pub const LEAVE_MAX: u32 = 3;
+/// How many fewer the other must have: while they are few, beyond the last-level cache for each CPU; while they are many,
+/// which only counts beyond it, besides a part of those at home. What a task's data costs there is more than eight of
+/// hundreds gain. Choices.
 pub const FEWER: [u32; 2] = [2, 8];
-/// And this part of its home's beyond the cache: among hundreds eight fewer gain less than its data costs there. A choice.
 pub const FEWER_SHARE: u32 = 8;
 /// How long the head of a queue waits until it goes next, at nice 0.
 pub const GUARD_NS: u64 = 100_000_000;
@@ -52,8 +55,14 @@ pub struct Crowd {
 
 /// Whether a woken task leaves its home for a core.
 fn is_less_crowded(home: Crowd, core: Crowd) -> bool {
-    let share = if core.is_far { home.load / FEWER_SHARE } else { 0 };
-    let then = u64::from(core.load) + u64::from(FEWER[usize::from(core.is_far)] + share);
+    let is_few = u64::from(home.load) <= u64::from(LEAVE_MAX) * u64::from(home.cpus);
+    let fewer = match (is_few, core.is_far) {
+        (true, false) => FEWER[0],
+        (true, true) => FEWER[1].min(FEWER[0].saturating_mul(home.cpus)),
+        (false, false) => return false,
+        (false, true) => FEWER[1] + home.load / FEWER_SHARE,
+    };
+    let then = u64::from(core.load) + u64::from(fewer);
     core.cpus > 0 && then * u64::from(home.cpus) <= u64::from(home.load) * u64::from(core.cpus)
 }
 
@@ -192,6 +201,26 @@ pub fn best_partner(together: [u64; 4]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_wakes_among_many_leaves_only_the_cache() {
+        let near = |load| Crowd { load, cpus: 2, is_far: false };
+        let far = |load| Crowd { is_far: true, ..near(load) };
+        let (few, many) = (2 * LEAVE_MAX, 2 * LEAVE_MAX + 9);
+        let cases = [
+            (few, near(few - 2), true),
+            (few, near(few - 1), false),
+            (few, far(few - 4), true),
+            (few, far(few - 3), false),
+            (few + 1, near(0), false),
+            (many, near(0), false),
+            (many, far(many - 9), true),
+            (many, far(many - 8), false),
+        ];
+        for (load, core, leaves) in cases {
+            assert_eq!(least_crowded(near(load), [core; 2]).is_some(), leaves, "{load} {core:?}");
+        }
+    }
 
     #[test]
     fn tasks_follow_past_few_that_wait_and_not_past_hundreds() {
