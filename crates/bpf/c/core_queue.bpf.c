@@ -125,6 +125,8 @@ void on_dispatch(u64 *context)
 
 	if (options.stuck)
 		return;
+	if (someone_goes)
+		empty_going();
 	if (previous && (previous->scx.flags & TASK_QUEUED) && !here->asked)
 		goes_on = previous;
 	if (own_work(cpu, goes_on))
@@ -245,6 +247,7 @@ void on_tick(u64 *context)
 	struct cpu *here = cpu_of(cpu);
 	u64 now = now_ns(), from;
 
+	look_for_going(now);
 	if (goes_on_alone(p, cpu))
 		return;
 	look(core, now);

@@ -197,6 +197,39 @@ static u32 take_any(u32 here)
 	return NONE;
 }
 
+/* How often a busy CPU looks for such that go offline while tasks wait for them; whether one was seen. */
+#define GOING_NS 10000000ull
+static u64 looked_for_going;
+static bool someone_goes;
+
+static void look_for_going(u64 now)
+{
+	u64 turn = now / GOING_NS, earlier = READ_ONCE(looked_for_going);
+
+	if (earlier == turn || __sync_val_compare_and_swap(&looked_for_going, earlier, turn) != earlier)
+		return;
+	FOR_EACH(cpu, options.cpus) {
+		if (may_wait(core_number(cpu)) && is_going(cpu))
+			someone_goes = true;
+	}
+}
+
+/*
+ * A CPU that goes takes nothing, and others only what may run there, from a core that has more than they: but RCU may
+ * wait for a task displaced there, and the CPU for RCU. So what waits for it is handed to it before it is offline.
+ */
+noinline u32 empty_going(void)
+{
+	someone_goes = false;
+	FOR_EACH(cpu, options.cpus) {
+		if (is_going(cpu)) {
+			evacuate(core_number(cpu), cpu);
+			evacuate(QUEUE_OF_CPU + cpu, cpu);
+		}
+	}
+	return 0;
+}
+
 /* The core of which a task is taken that this one owes itself, if it is the turn of one; none. */
 static u32 take_owed(u32 here, bool has_own)
 {

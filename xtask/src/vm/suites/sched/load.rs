@@ -126,10 +126,15 @@ pub(super) fn status() -> Result<Value> {
     json_of("coretwin", &["sched", "status", "--json"])
 }
 
-/// Ours is in charge.
+/// Ours is in charge. If not, the error has what its end left behind.
 pub(super) fn is_ours() -> Result<()> {
     let ops = ["", "sys", "kernel", "sched_ext", "root", "ops"].join("/");
-    let name = read(&ops).context("no scheduler is loaded")?;
+    let name = read(&ops).with_context(|| {
+        let status = output("coretwin", &["sched", "status"]);
+        let said = status.map(|it| String::from_utf8_lossy(&it.stdout).into_owned());
+        let dump = std::fs::read_to_string("/run/coretwin/sched-dump.txt").unwrap_or_default();
+        format!("no scheduler is loaded\n{}\n{dump}", said.unwrap_or_default())
+    })?;
     ensure!(name.starts_with("coretwin_"), "{name} is loaded");
     Ok(())
 }

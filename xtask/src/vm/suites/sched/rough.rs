@@ -27,6 +27,8 @@ const BOMB: &str =
 const TURNS: Duration = Duration::from_secs(3);
 /// Long enough for shares of bound tasks, though other CPUs end an epoch of 2.4.19 and CPUs of a guest take turns.
 const SHARES: Duration = Duration::from_secs(12);
+/// What hangs on where a thread of the kernel waits when a CPU goes needs more than one try.
+const ROUNDS: u32 = 3;
 /// The longest wait while CPUs go and come, in a guest whose CPUs take turns.
 const GOING_NS_MAX: u64 = 5_000_000_000;
 /// Of the guest's time: what CPUs that go and come do to chat of 800 tasks.
@@ -366,13 +368,13 @@ fn go_and_come(policy: &str, cpus: u32) -> Result<()> {
     for cpu in 0..cpus {
         load.add_pinned(cpu, 0)?;
     }
-    for cpu in 1..cpus {
-        load::switch_cpu(cpu, false)?;
-        load::is_ours()?;
-    }
-    for cpu in (1..cpus).rev() {
-        load::switch_cpu(cpu, true)?;
-        load::is_ours()?;
+    for _ in 0..ROUNDS {
+        for (cpu, online) in
+            (1..cpus).map(|it| (it, false)).chain((1..cpus).rev().map(|it| (it, true)))
+        {
+            load::switch_cpu(cpu, online)?;
+            load::is_ours()?;
+        }
     }
     Ok(())
 }
