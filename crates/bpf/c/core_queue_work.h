@@ -197,7 +197,7 @@ static u32 take_any(u32 here)
 	return NONE;
 }
 
-/* How often a busy CPU looks for such that go offline while tasks wait for them; whether one was seen. */
+/* How often a busy CPU looks for CPUs that go offline while tasks wait on their cores; whether one was seen. */
 #define GOING_NS 10000000ull
 static u64 looked_for_going;
 static bool someone_goes;
@@ -215,8 +215,8 @@ static void look_for_going(u64 now)
 }
 
 /*
- * A CPU that goes takes nothing, and others only what may run there, from a core that has more than they: but RCU may
- * wait for a task displaced there, and the CPU for RCU. So what waits for it is handed to it before it is offline.
+ * A CPU that goes takes nothing from queues, and a busy core takes only from one that has more tasks. But RCU may wait
+ * for a task that waits there, its own thread among them, and the CPU waits for RCU: what waits for it is handed to it now.
  */
 noinline u32 empty_going(void)
 {

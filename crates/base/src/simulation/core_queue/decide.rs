@@ -5,12 +5,13 @@
 
 /// Tasks that a core may owe itself at most.
 pub const OWED_MAX: u32 = 32;
-/// Tasks for each CPU of a core up to which a woken one leaves it for any with two fewer: among more, who stays finds more
-/// to do at its turn, and looks even out the rest. A choice: of 2 to 4 it keeps most in chat with siblings and in wake-ups.
+/// Up to so many tasks for each CPU of its home, which is few, a woken task leaves for another core of its last-level cache.
+/// Among more it stays: it then finds more to do at its turn, and a core's looks even out the rest. A choice: of 2, 3 and 4
+/// it loses least in chat and in wake-ups together.
 pub const LEAVE_MAX: u32 = 3;
-/// How many fewer the other must have: while they are few, beyond the last-level cache for each CPU; while they are many,
-/// which only counts beyond it, besides a part of those at home. What a task's data costs there is more than eight of
-/// hundreds gain. Choices.
+/// How many fewer the other core must have. Of few: two, and beyond the cache two for each CPU of its home, at most eight.
+/// Of many, beyond the cache only: eight and a part of those at home, for a task's data costs more there than eight fewer
+/// of hundreds gain. Choices.
 pub const FEWER: [u32; 2] = [2, 8];
 pub const FEWER_SHARE: u32 = 8;
 /// How long the head of a queue waits until it goes next, at nice 0.
@@ -203,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_wakes_among_many_leaves_only_the_cache() {
+    fn who_wakes_among_many_stays_or_leaves_the_cache() {
         let near = |load| Crowd { load, cpus: 2, is_far: false };
         let far = |load| Crowd { is_far: true, ..near(load) };
         let (few, many) = (2 * LEAVE_MAX, 2 * LEAVE_MAX + 9);

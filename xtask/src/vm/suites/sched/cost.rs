@@ -101,7 +101,6 @@ An emulated processor is slow: a slice is not worth 1500 switches there, and tas
 later. On processors of usual speed that rule does nothing, and neither does it on the simulated machines. Before it, chat
 of 10, 20 and 40 rooms had 1.367 (1.274 to 1.466), 1.130 (1.070 to 1.193) and 1.016 (0.979 to 1.055), without siblings
 1.246 (1.172 to 1.325), 1.027 (0.949 to 1.110) and 0.971 (0.923 to 1.023); of two messages a user, 20 rooms had 0.92.
-Rows of chat and groups are from before tasks that wake among more than three a CPU stay in their cache's core (2026-11-30).
 
 On Linux 6.12 of our own making, which has little besides, chat of 10 rooms has 1.213 (1.194 to 1.233) in 12 blocks, of 20
 rooms 1.290 (1.255 to 1.327) in 10. Before it was behind: 0.896 (0.858 to 0.937) in 11 and 0.796 (0.773 to 0.821) in 9.

@@ -130,10 +130,12 @@ pub(super) fn status() -> Result<Value> {
 pub(super) fn is_ours() -> Result<()> {
     let ops = ["", "sys", "kernel", "sched_ext", "root", "ops"].join("/");
     let name = read(&ops).with_context(|| {
-        let status = output("coretwin", &["sched", "status"]);
-        let said = status.map(|it| String::from_utf8_lossy(&it.stdout).into_owned());
-        let dump = std::fs::read_to_string("/run/coretwin/sched-dump.txt").unwrap_or_default();
-        format!("no scheduler is loaded\n{}\n{dump}", said.unwrap_or_default())
+        let ending = status().map(|it| it["gone"]["ending"].clone()).unwrap_or_default();
+        let dump = ending["dump"].as_str().map(std::fs::read_to_string);
+        format!(
+            "no scheduler is loaded: {ending}\n{}",
+            dump.and_then(Result::ok).unwrap_or_default()
+        )
     })?;
     ensure!(name.starts_with("coretwin_"), "{name} is loaded");
     Ok(())

@@ -77,7 +77,6 @@ has neither: wake-ups would wait for longer, and a task that sleeps would lose w
 1500 switches, as on an emulated processor, tasks that wake among many stand four slices later now
 ([why](core-queue-guest.md)). Without that rule, as on processors of usual speed, core-queue had 1.182 (0.716 to 1.951)
 and 0.994 (0.714 to 1.385) of the kernel's own in chat, and rusty and p2dq had 1.67 to 1.87.
-Its rows of chat and hackbench are from before tasks that wake among more than three a CPU stay in their cache's core.
 
 | load | SCHEDULERS | blocks |
 ";
