@@ -1,6 +1,7 @@
 //! The faults, as data: each is a plausible mistake in a place where it would give wrong results
 //! or do harm without a word.
 
+mod core;
 mod machine;
 mod schedulers;
 mod statistics;
@@ -43,6 +44,7 @@ const HOST: Suite = Suite::Unit("coretwin-host");
 const SMT: Suite = Suite::Tests("coretwin-host", "smt");
 const TOPOLOGY: Suite = Suite::Tests("coretwin-host", "topology");
 const SIM: Suite = Suite::Unit("coretwin-sim");
+const CORE: Suite = Suite::Tests("coretwin-sim", "core");
 const KERNEL: Suite = Suite::Tests("coretwin-sim", "kernel");
 const WORKLOADS: Suite = Suite::Unit("coretwin-workloads");
 const CHAT: Suite = Suite::Tests("coretwin-workloads", "chat");
@@ -63,5 +65,7 @@ const CLI: Suite = Suite::Unit("coretwin");
 
 /// All of them; those of one package stand together, so that little is built.
 pub(super) fn all() -> impl Iterator<Item = &'static Fault> {
-    [statistics::FAULTS, machine::FAULTS, schedulers::FAULTS, studies::FAULTS].into_iter().flatten()
+    [statistics::FAULTS, machine::FAULTS, core::FAULTS, schedulers::FAULTS, studies::FAULTS]
+        .into_iter()
+        .flatten()
 }
