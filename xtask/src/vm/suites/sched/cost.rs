@@ -92,7 +92,7 @@ pub(crate) const PAGE: &str = "\
 # What core-queue costs in a guest
 
 Written by `cargo xtask vm sched --page`, which goes on with each row until its interval is narrow (both ends within
-2 % of the middle) or has 24 blocks; each boot (`--boot`) adds some. Linux RELEASE, 2 cores with 2 siblings each,
+2 % of the middle) and clear of 0.98, or has 24 blocks; each boot (`--boot`) adds some. Linux RELEASE, 2 cores with 2 siblings each,
 emulated, time by instructions: nothing else on the host shows. core-queue as a ratio to the kernel's own scheduler,
 above 1 is better, with 95 % intervals. It shows what the scheduler's own steps and the order of tasks cost, never
 what SMT gains. All rows of chat move 64,000 messages.
@@ -146,7 +146,7 @@ pub(super) fn run(guest: &mut Guest, row: &Row) -> Result<()> {
     prepare()?;
     guest.check_told(row.about, || {
         let mut has = measured();
-        if !has.as_ref().is_ok_and(Measured::is_enough) {
+        if !has.as_ref().is_ok_and(|it| it.is_enough(row.least)) {
             let arms = match row.siblings {
                 true => ["--arm", "on@kernel", "--arm", "on@core-queue"],
                 false => ["--arm", "off@kernel", "--arm", "off@core-queue"],
@@ -224,8 +224,10 @@ impl Measured {
         self.high - self.low <= 2.0 * WIDE
     }
 
-    fn is_enough(&self) -> bool {
-        self.blocks >= BLOCKS || (self.is_narrow() && self.blocks >= BLOCKS_MIN)
+    /// Whether more blocks would tell nothing new: the interval is narrow, and does not end by the bound.
+    fn is_enough(&self, least: f64) -> bool {
+        let is_clear = (self.low - least).abs() > self.high - self.low;
+        self.blocks >= BLOCKS || (self.is_narrow() && is_clear && self.blocks >= BLOCKS_MIN)
     }
 
     /// Whether the interval is where it must be; a wide one may at least hold 1.
@@ -296,8 +298,11 @@ mod tests {
 
     #[test]
     fn a_row_is_measured_until_it_is_narrow_or_has_all_its_blocks() {
-        let is_enough = |high, blocks| Measured { ratio: 1.0, low: 0.99, high, blocks }.is_enough();
-        assert!(is_enough(1.02, BLOCKS_MIN) && is_enough(1.2, BLOCKS));
-        assert!(!is_enough(1.02, BLOCKS_MIN - 1) && !is_enough(1.2, BLOCKS - 1));
+        let is_enough =
+            |low, high, blocks| Measured { ratio: 1.1, low, high, blocks }.is_enough(0.98);
+        assert!(is_enough(1.09, 1.12, BLOCKS_MIN) && is_enough(1.0, 1.2, BLOCKS));
+        assert!(!is_enough(1.09, 1.12, BLOCKS_MIN - 1) && !is_enough(1.0, 1.2, BLOCKS - 1));
+        // By the bound, on whichever side.
+        assert!(!is_enough(0.979, 0.996, BLOCKS_MIN) && !is_enough(0.981, 1.009, BLOCKS_MIN));
     }
 }
