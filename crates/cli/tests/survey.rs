@@ -26,7 +26,7 @@ fn a_survey_is_one_bundle_without_names_that_a_fleet_report_reads() {
     let home = folder.path().join("zebrahome");
     fs::create_dir(&home).expect("home");
     // A try beside another study has left its folder.
-    let again = "rm -rf kit && exec \"$0\" survey --yes --budget 1s --out kit";
+    let again = "rm -rf kit && exec \"$0\" survey --yes --budget 25s --out kit";
     let output = patiently(
         Command::new("sh")
             .args(["-c", again, CORETWIN])
@@ -44,8 +44,6 @@ fn a_survey_is_one_bundle_without_names_that_a_fleet_report_reads() {
     assert!(said.contains("step 3 of 3") && said.contains("its shortest"), "{said}");
     // Two seconds of tbench in eight blocks of two arms do not fit.
     assert!(said.contains("three blocks of chat:rooms=10 instead"), "{said}");
-    // What a part says of its own budget is nothing that whoever surveys can follow.
-    assert!(!shown.contains("--budget"), "{shown}");
     let bundle = bundle_in(&home.join("kit"));
     let read = FleetBundle::read(&bundle, Extent::Whole).expect("whole");
     let plain = Command::new("tar").args(["-xzOf"]).arg(&bundle).output().expect("tar");

@@ -2,7 +2,6 @@
 
 use crate::dataset::{self, As, PARQUET};
 use crate::exit::{DONE, usage};
-use crate::verb::survey::{CPUTIME_FOLDER, STUDY_FOLDER};
 use crate::{findings, host, options, out};
 use anyhow::{Result, ensure};
 use coretwin_base::study::decision::Licence;
@@ -52,8 +51,7 @@ fn licence(name: &str) -> Result<Licence, String> {
 /// What can be reported of a survey's folder; empty if it is none.
 fn parts_of_survey(folder: &Path) -> String {
     let has_plan = |part: &PathBuf| part.join(PLAN).exists();
-    let parts =
-        [STUDY_FOLDER, CPUTIME_FOLDER].map(|part| folder.join(part)).into_iter().filter(has_plan);
+    let parts = ["study", "cputime"].map(|part| folder.join(part)).into_iter().filter(has_plan);
     let lines = parts.map(|part| out::command("report", &part)).collect::<Vec<_>>().join("; ");
     match lines.is_empty() {
         true => lines,

@@ -55,12 +55,10 @@ pub(crate) struct Args {
 const ROWS: [&str; 3] = ["chat:rooms=10", "chat:rooms=20", "tbench:seconds=2"];
 /// What three blocks of all rows take on two CPUs, in seconds; with less left the first row must do.
 const QUICK_S: f64 = 140.0;
-pub(in crate::verb) const CPUTIME_FOLDER: &str = "cputime";
-pub(in crate::verb) const STUDY_FOLDER: &str = "study";
+const CPUTIME_FOLDER: &str = "cputime";
+const STUDY_FOLDER: &str = "study";
 /// What the shortest survey takes on a busy machine, in seconds: three blocks of chat and little else.
 const LEAST_S: f64 = 75.0;
-/// The least that it is shared out as: of less, neither the probe nor `cputime` would have a figure.
-const SHARED_S: f64 = 25.0;
 /// Longest time of the probe, as a share of the budget.
 const PROBE_SHARE: f64 = 0.1;
 /// Share of what is then left that `cputime` gets.
@@ -108,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         out::results_go_to(&folder, None)
     ));
     let stop = signals::stop_flag()?;
-    let budget_s = args.budget.as_secs_f64().max(SHARED_S);
+    let budget_s = args.budget.as_secs_f64();
     let mut kit = Kit { folder: &folder, stop, budget_s, started: Instant::now(), steps: vec![] };
     let survey = kit.measure(&root, &topology)?;
     let private = Private::of(&root, &|name| std::env::var(name).ok());

@@ -3,7 +3,6 @@
 use crate::exit::usage;
 use crate::out;
 use crate::resuming;
-use crate::verb::survey::STUDY_FOLDER;
 use anyhow::Result;
 #[cfg(feature = "fleet")]
 use coretwin_base::fleet::Fleet;
@@ -58,7 +57,7 @@ impl Stored {
             return Ok(Self { folder, plan, readings, environment, stopped_because });
         }
         // A survey's folder is that of its study.
-        let of_survey = folder.join(STUDY_FOLDER);
+        let of_survey = folder.join("study");
         let is_surveys = !folder.join(PLAN).exists() && of_survey.join(PLAN).exists();
         let folder = if is_surveys { &of_survey } else { folder };
         let (bundle, plan) = Bundle::open(folder, None)?;
