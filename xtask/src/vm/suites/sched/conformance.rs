@@ -141,7 +141,7 @@ const EXPLAINED: &[(&str, &str, &str, f64, &str)] = &[
         "make-j1",
         "preempted_of_wakes",
         0.15,
-        "a quarter of what wakes is RCU's thread and the kernel's workers on the compiler's CPU, which displace it",
+        "RCU's thread and the kernel's workers wake in a guest, too, and displace whom they find; a simulated machine has none",
     ),
 ];
 
