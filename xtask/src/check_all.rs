@@ -58,12 +58,37 @@ const CHECKS: &[&Stage] = &[
         argv: &["cargo", "test", "--workspace", "--no-fail-fast"],
         environment: &[("PROPTEST_CASES", "1000")],
     },
-    // Hours: every suite in full, on kernels old and new.
-    &Stage { name: "vm", argv: &["cargo", "xtask", "vm"], environment: &[] },
-    // Over an hour, four minutes to build the kernel once: the scheduler on the first series with sched_ext.
+    // Every suite but the scheduler's, in full, on kernels old and new.
+    &Stage {
+        name: "vm",
+        argv: &[
+            "sh",
+            "-c",
+            "cargo xtask vm boots clock smt compare cputime account recording service survey",
+        ],
+        environment: &[],
+    },
+    // An hour each: the scheduler, on the newest kernel; on one without sched_ext and on the first series with it,
+    // which is built once.
+    &Stage {
+        name: "vm-7.3",
+        argv: &["cargo", "xtask", "vm", "sched", "schedstudy", "--kernel", "7.3"],
+        environment: &[],
+    },
     &Stage {
         name: "vm-6.12",
-        argv: &["cargo", "xtask", "vm", "sched", "schedstudy", "--kernel", "own:6.12"],
+        argv: &["sh", "-c", "cargo xtask vm sched schedstudy --kernel 6.1 --kernel own:6.12"],
+        environment: &[],
+    },
+    // An hour each: it beside the kernel's own; rows that are finished are not run again.
+    &Stage {
+        name: "cost-7.3",
+        argv: &["cargo", "xtask", "vm", "schedcost", "--kernel", "7.3", "--page"],
+        environment: &[],
+    },
+    &Stage {
+        name: "cost-6.12",
+        argv: &["cargo", "xtask", "vm", "schedcost", "--kernel", "own:6.12"],
         environment: &[],
     },
     // Hours: core-queue beside the best schedulers of others; it goes on where it was broken off.
@@ -73,7 +98,7 @@ const CHECKS: &[&Stage] = &[
             "sh",
             "-c",
             "cargo xtask peers && for load in pipe tbench chat10 chat20 groups1 groups4; do \
-             set -- \"$@\" --boot peers$load; done && cargo xtask vm sched --page \"$@\"",
+             set -- \"$@\" --boot peers$load; done && cargo xtask vm schedcost --page \"$@\"",
         ],
         environment: &[],
     },
@@ -272,7 +297,10 @@ const SHORT: &[(&str, &str)] = &[
 /// studies are right, and on a busy machine it finds nothing.
 const ALWAYS_LONG: &[&str] = &[
     "real",
+    "vm-7.3",
     "vm-6.12",
+    "cost-7.3",
+    "cost-6.12",
     "hotplug-storm",
     "reproducible",
     "simulated-study",

@@ -38,7 +38,7 @@ cargo xtask CHORE
   package [TARGET]  a Debian package and an archive of static programs, in target/package
   facts             dependencies, licences, sizes of the programs, unsafe blocks
   site              documentation, figures and a report as static pages, in target/site
-  peers             other schedulers for sched_ext into target/peers, for `vm sched --boot peers...`
+  peers             other schedulers for sched_ext into target/peers, for `vm schedcost --boot peers...`
   python            DuckDB and pandas in target/python, for tests that read our datasets
   soak [MINUTES]    memory of top, account and the servers while they run, 10 minutes of real time
   reality           counts switches and wake-ups of benchmarks on this kernel, beside the simulated ones

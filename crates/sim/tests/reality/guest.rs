@@ -5,7 +5,7 @@ use coretwin_base::parameters::WorkloadSpec;
 use coretwin_sim::models::{Setting, predict};
 use coretwin_sim::policies::Settings;
 
-/// Written by `cargo xtask vm sched --page`, see its head.
+/// Written by `cargo xtask vm schedcost --page`, see its head.
 const COUNTED: &str = include_str!("../../../../docs/evidence/reality-guest.md");
 const NAMES: [&str; 3] = ["switches", "wake-ups", "segments"];
 /// A count agrees where it is within this factor of what the runs of a guest had.

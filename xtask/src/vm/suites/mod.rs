@@ -43,11 +43,18 @@ pub(crate) struct Wanted {
     pub(crate) seed: u64,
 }
 
+impl Wanted {
+    /// Whether a boot is asked for by its name.
+    pub(crate) fn names(&self, boot: &str) -> bool {
+        self.boots.iter().any(|name| name == boot)
+    }
+}
+
 impl Suite {
     /// The machines that are wanted.
     pub(crate) fn wanted(&self, wanted: &Wanted) -> Vec<Machine> {
         let mut machines = (self.machines)(wanted);
-        let named = |boot: &Boot| wanted.boots.iter().any(|name| name == boot.name);
+        let named = |boot: &Boot| wanted.names(boot.name);
         machines.retain(|machine| wanted.boots.is_empty() || machine.boots.iter().any(named));
         machines
     }

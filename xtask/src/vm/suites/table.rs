@@ -16,6 +16,7 @@ pub(crate) const SUITES: &[&Suite] = &[
     &account::SUITE,
     &recording::SUITE,
     &sched::SUITE,
+    &sched::COST,
     &sched_study::SUITE,
     &service::SUITE,
     &survey::SUITE,
@@ -53,7 +54,7 @@ mod tests {
                 let machines = suite.wanted(&wanted);
                 let may_have_none = match suite.name {
                     "clock" | "recording" | "service" | "survey" => fast,
-                    "compare" => true,
+                    "compare" | "schedcost" => true,
                     _ => false,
                 };
                 assert!(!machines.is_empty() || may_have_none, "{}", suite.name);

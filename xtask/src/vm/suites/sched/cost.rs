@@ -93,7 +93,7 @@ pub(crate) const PAGE: &str = "\
 
 The kernel's own wins hackbench of 16 groups; on Linux 6.12, without a rule for slow processors, chat of 20 rooms, too.
 
-Written by `cargo xtask vm sched --page`, which goes on with each row until its interval is narrow (both ends within
+Written by `cargo xtask vm schedcost --page`, which goes on with each row until its interval is narrow (both ends within
 2 % of the middle) and clear of its bound, or has 24 blocks; each boot (`--boot`) adds some. Linux RELEASE, 2 cores with 2 siblings each,
 emulated, time by instructions: nothing else on the host shows. core-queue as a ratio to the kernel's own scheduler,
 above 1 is better, with 95 % intervals. It shows what the scheduler's own steps and the order of tasks cost, never

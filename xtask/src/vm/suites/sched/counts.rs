@@ -53,7 +53,7 @@ const RUNS: [usize; 2] = [3, 1];
 pub(crate) const PAGE: &str = "\
 # What a kernel does in benchmarks, under schedulers of two decades
 
-Written by `cargo xtask vm sched --boot counts1 --boot counts2 --boot counts4 --page`. Linux RELEASE, emulated, no
+Written by `cargo xtask vm schedcost --boot counts1 --boot counts2 --boot counts4 --page`. Linux RELEASE, emulated, no
 siblings, time by instructions. Counted per operation: a round trip (pipe), a call of a client (tbench), a message received
 (chat), a write (groups, the shape of hackbench). Chat and groups run twice, the second time with fewer operations, and the
 difference counts: making tasks and connections is in both. Shown is the middle of three pairs, the least and the most;

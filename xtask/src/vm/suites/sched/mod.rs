@@ -18,14 +18,22 @@ mod without;
 
 use super::{Boot, Machine, Suite, Wanted};
 use crate::vm::guest::Guest;
+use crate::vm::kernel::Kernel;
 use crate::vm::qemu::{Clock, Topology};
 use anyhow::{Result, bail};
 use std::time::Duration;
 
 pub(crate) const SUITE: Suite = Suite {
     name: "sched",
-    about: "core-queue: behaviours, scenarios, hotplug, SMT, ejection, cost; the article's schedulers",
+    about: "core-queue: behaviours, scenarios, hotplug, SMT, ejection; the article's schedulers",
     machines,
+    guest,
+};
+
+pub(crate) const COST: Suite = Suite {
+    name: "schedcost",
+    about: "core-queue beside the kernel's own and others, and what each scheduler counts in benchmarks",
+    machines: costs,
     guest,
 };
 
@@ -51,66 +59,84 @@ const HOTPLUG: &str = "hotplug";
 const HOTPLUG_STORM: &str = "hotplugstorm";
 
 fn machines(wanted: &Wanted) -> Vec<Machine> {
-    let mut machines = Vec::new();
-    for kernel in &wanted.kernels {
-        let mut boots: Vec<(&'static str, Topology)> =
-            match (may_have(&kernel.release), wanted.fast) {
-                (false, _) => vec![(WITHOUT, TWO_CORES)],
-                (true, true) => vec![
+    of_each_kernel(wanted, |release| {
+        let mut boots: Vec<(&'static str, Topology)> = match (may_have(release), wanted.fast) {
+            (false, _) => return vec![(WITHOUT, TWO_CORES)],
+            (true, true) => {
+                return vec![
                     ("fast", TWO_CORES),
                     (article::LINUX_2_4_19, TWO_CORES),
                     (article::LINUX_2_5_32, TWO_CORES),
                     (article::LINUX_2_5_32_A9, TWO_CORES),
-                ],
-                (true, false) => vec![
-                    ("scenarios", TWO_CORES),
-                    ("reloads", TWO_CORES),
-                    ("rough", TWO_CORES),
-                    ("scenarios", ONE_CORE),
-                    ("behaviours", TWO_CORES),
-                    ("floors", TWO_CORES),
-                    (article::LINUX_2_4_19, TWO_CORES),
-                    (article::LINUX_2_5_32, TWO_CORES),
-                    (article::LINUX_2_5_32_A9, TWO_CORES),
-                    (article::TABLE_7, TWO_CORES),
-                    ("rough", FOUR_THREADS),
-                    ("rough", TWO_PACKAGES),
-                    (HOTPLUG, FOUR_CORES),
-                ],
-            };
-        if may_have(&kernel.release) && !wanted.fast {
-            let same = conformance::ARTICLE.iter().map(|(name, _)| *name);
-            boots.extend(same.flat_map(|name| [(name, TWO_CORES), (name, ONE_CORE)]));
-            boots.extend(bounds::BOUNDS.iter().map(|it| (it.boot, TWO_CORES)));
-            for (rough, reloads, _) in article::ROUGH {
-                boots.extend([(*rough, TWO_CORES), (*rough, TWO_PACKAGES), (*reloads, TWO_CORES)]);
+                ];
             }
-            boots.extend(cost::ROWS.iter().map(|row| (row.boot, TWO_CORES)));
-            let counted = counts::BOOTS.iter();
-            boots.extend(counted.map(|(name, cpus)| (*name, Topology::new(1, *cpus, 1))));
-            let asked = |name: &str| wanted.boots.iter().any(|it| it == name);
-            let others = peers::BOOTS.iter().filter(|(name, _)| asked(name));
-            boots.extend(others.map(|(name, _)| (*name, TWO_CORES)));
-            boots.extend(asked(HOTPLUG_STORM).then_some((HOTPLUG_STORM, TWO_PACKAGES)));
+            (true, false) => vec![
+                ("scenarios", TWO_CORES),
+                ("reloads", TWO_CORES),
+                ("rough", TWO_CORES),
+                ("scenarios", ONE_CORE),
+                ("behaviours", TWO_CORES),
+                ("floors", TWO_CORES),
+                (article::LINUX_2_4_19, TWO_CORES),
+                (article::LINUX_2_5_32, TWO_CORES),
+                (article::LINUX_2_5_32_A9, TWO_CORES),
+                (article::TABLE_7, TWO_CORES),
+                ("rough", FOUR_THREADS),
+                ("rough", TWO_PACKAGES),
+                (HOTPLUG, FOUR_CORES),
+            ],
+        };
+        let same = conformance::ARTICLE.iter().map(|(name, _)| *name);
+        boots.extend(same.flat_map(|name| [(name, TWO_CORES), (name, ONE_CORE)]));
+        boots.extend(bounds::BOUNDS.iter().map(|it| (it.boot, TWO_CORES)));
+        for (rough, reloads, _) in article::ROUGH {
+            boots.extend([(*rough, TWO_CORES), (*rough, TWO_PACKAGES), (*reloads, TWO_CORES)]);
         }
-        machines.extend(boots.iter().map(|&(name, topology)| Machine {
-            kernel: kernel.clone(),
-            topology,
-            boots: vec![Boot {
-                name,
-                kernel: None,
-                command_line: "",
-                timeout: match name {
-                    _ if name == HOTPLUG_STORM || peers::load_of(name).is_some() => peers::TIMEOUT,
-                    _ if wanted.fast => TIMEOUT_FAST,
-                    _ => TIMEOUT,
-                },
-                // What else the host does must not show.
-                clock: if name == WITHOUT { Clock::Host } else { Clock::Instructions },
-            }],
-        }));
-    }
-    machines
+        boots.extend(wanted.names(HOTPLUG_STORM).then_some((HOTPLUG_STORM, TWO_PACKAGES)));
+        boots
+    })
+}
+
+/// What is compared and counted; beside schedulers of others for those alone who ask for it.
+fn costs(wanted: &Wanted) -> Vec<Machine> {
+    of_each_kernel(wanted, |release| {
+        if wanted.fast || !may_have(release) {
+            return Vec::new();
+        }
+        let costs = cost::ROWS.iter().map(|row| (row.boot, TWO_CORES));
+        let counted = counts::BOOTS.iter();
+        let counted = counted.map(|(name, cpus)| (*name, Topology::new(1, *cpus, 1)));
+        let others = peers::BOOTS.iter().filter(|(name, _)| wanted.names(name));
+        costs.chain(counted).chain(others.map(|(name, _)| (*name, TWO_CORES))).collect()
+    })
+}
+
+fn of_each_kernel(
+    wanted: &Wanted,
+    boots: impl Fn(&str) -> Vec<(&'static str, Topology)>,
+) -> Vec<Machine> {
+    let timeout = |name: &str| match name {
+        _ if name == HOTPLUG_STORM || peers::load_of(name).is_some() => peers::TIMEOUT,
+        _ if wanted.fast => TIMEOUT_FAST,
+        _ => TIMEOUT,
+    };
+    let machine = |kernel: &Kernel, name, topology| Machine {
+        kernel: kernel.clone(),
+        topology,
+        boots: vec![Boot {
+            name,
+            kernel: None,
+            command_line: "",
+            timeout: timeout(name),
+            // What else the host does must not show.
+            clock: if name == WITHOUT { Clock::Host } else { Clock::Instructions },
+        }],
+    };
+    let all = wanted.kernels.iter().flat_map(|kernel| {
+        let boots = boots(&kernel.release);
+        boots.into_iter().map(|(name, topology)| machine(kernel, name, topology))
+    });
+    all.collect()
 }
 
 fn may_have(release: &str) -> bool {

@@ -54,7 +54,7 @@ pub(crate) const PAGE: &str = "\
 
 `rusty` and `p2dq` win hackbench; core-queue wins the pipe, tbench and chat, the last by a rule that acts on slow processors alone.
 
-Written by `cargo xtask vm sched --page` with `--boot peerspipe` and its like (`vm --help`), after `cargo xtask peers` has built VERSIONS. Linux RELEASE,
+Written by `cargo xtask vm schedcost --page` with `--boot peerspipe` and its like (`vm --help`), after `cargo xtask peers` has built VERSIONS. Linux RELEASE,
 2 cores with 2 siblings each, emulated, time by instructions. A reading loads a scheduler, runs the load and unloads
 it; all schedulers take part in every block, in an order that is drawn. Ratios to the kernel's own scheduler, above
 1 is better, with 95 % intervals. Bold is the best of a row. Emulated siblings share nothing: this shows each
