@@ -46,6 +46,11 @@ fn next(study: &Study<'_>, folder: &Path) -> String {
         (StoppedBecause::Blocks | StoppedBecause::Budget, _) if first.word == "TOO BUSY" => {
             return "the same with --wait-quiet added".to_owned();
         }
+        (StoppedBecause::Blocks | StoppedBecause::Budget, _)
+            if first.effect.is_none() && summary.rows.iter().any(|row| row.failed > 0) =>
+        {
+            return "mend what failed; why it did: the warnings of the report".to_owned();
+        }
         (StoppedBecause::Busy, _) => return format!("{go_on} --wait-quiet"),
         (StoppedBecause::Error, _) => return format!("mend what failed, then: {go_on}"),
         (StoppedBecause::Interrupted | StoppedBecause::Running | StoppedBecause::Reboot, _) => {

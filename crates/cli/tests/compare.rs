@@ -260,3 +260,17 @@ fn fleets_are_compared_machine_by_machine_and_a_study_is_a_fleet_of_one() {
     let ran = compare(folder, &["before", "after"]);
     assert!(ran.status == 2 && ran.err.contains("fleet status after"), "{}", ran.err);
 }
+
+/// A condition of a study holds nothing where every value is one that has no ratio: that is a failure, not a pass.
+#[test]
+fn a_study_whose_values_have_no_ratio_fails() {
+    let _host = common::host();
+    let folder = tempfile::tempdir().expect("folder");
+    let limits =
+        ["--others-limit", "100%", "--steal-limit", "100%", "--blocks", "1", "--no-warmup"];
+    let metric = ["--metric", "r:x:higher=n=([0-9]+)", "--fail-on", "hurts", "--out", "zero"];
+    let words = [&["study"][..], &limits, &metric, &["--", "echo", "n=0"]].concat();
+    let ran = coretwin(folder.path(), &words);
+    assert_eq!(ran.status, 1, "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("mend what failed"), "{}", ran.out);
+}

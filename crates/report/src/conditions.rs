@@ -239,7 +239,7 @@ pub(crate) fn method(study: &Study<'_>) -> Vec<String> {
             number::share(rules.target)
         ),
     };
-    let set_aside = if rules.retries_max == 0 {
+    let set_aside = if rules.retries_max == 0 || study.plan.simulation.is_some() {
         "Nothing is set aside".to_owned()
     } else {
         format!(

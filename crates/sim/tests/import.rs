@@ -218,6 +218,24 @@ fn a_broken_file_of_valgrind_is_refused_by_file_line_and_field() {
 }
 
 #[test]
+fn counts_that_perf_could_not_make_and_a_cut_line_are_refused_by_line() {
+    for (text, says) in [
+        (
+            "\n   <not supported>      instructions:u\n",
+            "counts:2: perf could not count instructions",
+        ),
+        (
+            "{\"counter-value\" : \"<not counted>\", \"event\" : \"instructions:u\"}\n",
+            "counts:1: perf",
+        ),
+        ("{\"counter-value\" : \"5.0\", \"event\" : \"instructi", "counts:1: the line is cut off"),
+    ] {
+        let said = from_perf_stat("counts", "mine", text).unwrap_err().to_string();
+        assert!(said.starts_with(says), "{text}: {said}");
+    }
+}
+
+#[test]
 fn nearer_sources_are_slower_and_fewer_mispredictions_faster() {
     let preset = Preset::named("zen4").unwrap();
     let speed = |near, missed| {

@@ -4,7 +4,9 @@
 //!
 //! A dataset appears whole or not at all: it is made beside its place and then takes it.
 
+use crate::disk;
 use crate::error::Error;
+use coretwin_base::caps;
 use coretwin_base::column::Column;
 use coretwin_base::schema::SCHEMA;
 use rustix::fs::{CWD, RenameFlags};
@@ -17,6 +19,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// What a dataset says of itself, and what it is known by.
 pub const INDEX: &str = "dataset.json";
+/// The only file of a folder of a table.
+const PART: &str = "part-0.parquet";
 /// Longest name of a folder, in bytes; a file system takes 255.
 const NAME_BYTES_MAX: usize = 200;
 
@@ -55,7 +59,7 @@ impl Dataset {
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
             Err(error) => return Err(Error::io("read", &folder, error)),
         };
-        if held && !folder.join(INDEX).exists() {
+        if held && !is_dataset(&folder) {
             return Err(Error::NotADataset { folder });
         }
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -83,7 +87,7 @@ impl Dataset {
             path.join(format!("{name}={}", encoded(value)))
         });
         fs::create_dir_all(&folder).map_err(|source| Error::io("make", &folder, source))?;
-        let path = folder.join("part-0.parquet");
+        let path = folder.join(PART);
         File::create_new(&path)
             .and_then(|file| write(file, columns, rows))
             .map_err(|source| Error::writing(&path, 256 * rows.len() as u64, source))?;
@@ -130,6 +134,34 @@ impl Drop for Dataset {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.temporary);
     }
+}
+
+/// Whether a folder holds a dataset of ours and nothing else: it is about to be replaced.
+fn is_dataset(folder: &Path) -> bool {
+    let index = disk::open(&folder.join(INDEX)).and_then(|file| caps::RECORD.read(file));
+    let index = index.ok().and_then(|it| serde_json::from_slice::<serde_json::Value>(&it).ok());
+    let Some(tables) = index.as_ref().and_then(|index| index["tables"].as_object()) else {
+        return false;
+    };
+    let is_known = |entry: io::Result<fs::DirEntry>| {
+        let entry = entry.ok()?;
+        let name = entry.file_name().into_string().ok()?;
+        Some(name == INDEX || (tables.contains_key(&name) && is_table(&entry.path())))
+    };
+    fs::read_dir(folder).is_ok_and(|all| all.map(is_known).all(|it| it == Some(true)))
+}
+
+/// Whether all that is in a folder and those below it are parts of a table.
+fn is_table(folder: &Path) -> bool {
+    let is_part = |entry: io::Result<fs::DirEntry>| {
+        let entry = entry.ok()?;
+        let kind = entry.file_type().ok()?;
+        Some(
+            (kind.is_file() && entry.file_name() == PART)
+                || (kind.is_dir() && is_table(&entry.path())),
+        )
+    };
+    fs::read_dir(folder).is_ok_and(|all| all.map(is_part).all(|it| it == Some(true)))
 }
 
 /// A folder's name may hold letters, digits and a few signs; others are percent-encoded, as readers of

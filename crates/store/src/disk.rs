@@ -113,6 +113,14 @@ impl Disk {
     }
 }
 
+/// Opens a file to read. A pipe is refused: to open it would wait for whoever writes into it.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    if !path.metadata()?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    File::open(path)
+}
+
 /// Refuses a file with a second name: a hard link to a file of somebody else, that a writer would
 /// change in their place.
 pub(crate) fn one_name(file: &File) -> io::Result<()> {

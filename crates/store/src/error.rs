@@ -38,7 +38,7 @@ pub enum Error {
     #[error("cannot compare {}: {why}", path.display())]
     Import { path: PathBuf, why: String },
     #[error(
-        "{} is not empty and holds no dataset; name an empty folder, or one that is not there yet",
+        "{} holds no dataset of ours, or more than that; name an empty folder, or one that is not there yet",
         folder.display()
     )]
     NotADataset { folder: PathBuf },

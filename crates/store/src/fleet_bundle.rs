@@ -4,7 +4,7 @@
 //! SHA-256. Equal contents give equal bytes. The file is called after the machine and the digest of
 //! the manifest, so that one that was altered is known, and copies of one are one.
 
-use crate::disk::{Disk, temporary};
+use crate::disk::{self, Disk, temporary};
 use crate::error::Error;
 use crate::line::{Extent, record};
 use crate::scan::{Read, read_alone};
@@ -248,11 +248,7 @@ type Archive = tar::Archive<GzDecoder<io::BufReader<File>>>;
 
 fn archive_of(path: &Path) -> Result<Archive, Error> {
     let problem = |source| Error::io("read", path, source);
-    // To open a pipe would wait for whoever writes into it.
-    if !path.metadata().map_err(problem)?.is_file() {
-        return Err(problem(io::Error::other("it is no regular file")));
-    }
-    let file = File::open(path).map_err(problem)?;
+    let file = disk::open(path).map_err(problem)?;
     Ok(tar::Archive::new(GzDecoder::new(io::BufReader::new(file))))
 }
 

@@ -295,6 +295,9 @@ pub(crate) fn record<T: DeserializeOwned>(
     if let Some(newer) = newer(bytes) {
         return Err(Error::unusable(path, newer));
     }
+    if bytes.trim_ascii().is_empty() {
+        return Err(Error::wrong(path, "it is empty".to_owned()));
+    }
     serde_json::from_slice(bytes).map_err(|error| {
         let (line, column) = (lines + error.line(), error.column());
         let what = naming_field(bytes, &error);

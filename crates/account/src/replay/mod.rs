@@ -187,7 +187,11 @@ fn by_hour(minutes: &[Minute<'_>]) -> Vec<ReplayHour> {
         let mean = |of: fn(&Demand) -> f64| {
             minutes.iter().map(|minute| of(&minute.demand)).sum::<f64>() / recorded_s
         };
-        let count = |is: &dyn Fn(&&&Minute<'_>) -> bool| minutes.iter().filter(is).count() as u32;
+        // A block is a minute unless the recording was told otherwise; one second that does not fit is to be seen.
+        let count = |is: &dyn Fn(&&&Minute<'_>) -> bool| {
+            let seconds: f64 = minutes.iter().filter(is).map(|minute| minute.elapsed_s()).sum();
+            if seconds > 0.0 { (seconds / 60.0).round().max(1.0) as u32 } else { 0 }
+        };
         let is_known = minutes.iter().all(|minute| minute.demand.high_s.is_some());
         ReplayHour {
             t,

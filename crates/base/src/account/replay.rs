@@ -70,6 +70,7 @@ pub struct Replay {
     pub per_thread_high: Option<f64>,
     /// What holds if the same work arrives at the same times and every core takes what there is.
     pub model: ReplayModel,
+    /// The blocks of the recording: a minute each, unless `--every` said otherwise.
     pub minutes: Vec<ReplayMinute>,
     pub by_hour: Vec<ReplayHour>,
     pub groups: Vec<ReplayGroup>,

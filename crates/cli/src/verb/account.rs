@@ -71,7 +71,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["command", "pid", "cgroup", "full", "json"])]
     record: Option<PathBuf>,
     /// How long a block of a recording is [default: 1m]
-    #[arg(long, value_name = "TIME", value_parser = crate::basis::length, requires = "record")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = crate::basis::length,
+        requires = "record",
+        conflicts_with_all = ["command", "pid", "cgroup"]
+    )]
     every: Option<Duration>,
     /// Ask a recording, or those of a fleet's folder, whether the load would fit with SMT off, on, or with
     /// core scheduling
@@ -83,13 +89,26 @@ pub(crate) struct Args {
     )]
     replay: Option<PathBuf>,
     /// With --replay: off, on or core-sched (siblings run tasks of one cgroup at a time)
-    #[arg(long, value_name = "STATE", value_parser = replay::state, requires = "replay", group = "asked")]
+    #[arg(
+        long,
+        value_name = "STATE",
+        value_parser = replay::state,
+        requires = "replay",
+        group = "asked",
+        conflicts_with_all = ["command", "pid", "cgroup", "all", "record"]
+    )]
     smt: Option<ReplaySmt>,
     /// With --replay: demand and capacity by day, as a figure; of a fleet, machines by hour
     #[arg(long, value_name = "FILE.svg", requires = "smt")]
     svg: Option<PathBuf>,
     /// With --replay: what was recorded, as a folder of Parquet tables
-    #[arg(long, value_name = "DIR", requires = "replay", group = "asked")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        requires = "replay",
+        group = "asked",
+        conflicts_with_all = ["command", "pid", "cgroup", "all", "record"]
+    )]
     parquet: Option<PathBuf>,
     /// How long to watch [default: a command to its end, else 10s]; a command goes on after it
     #[arg(long = "for", value_name = "TIME", value_parser = crate::basis::length)]

@@ -63,6 +63,9 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         What::Man { folder } => man(command, folder)?,
         #[cfg(feature = "fleet")]
         What::Machines { folder } => {
+            if !folder.is_dir() {
+                return Err(crate::exit::usage(format!("{} is no folder", folder.display())));
+            }
             let bundles = bundles_in(folder)?;
             let found = merge(&survey::plan(), &bundles, folder, |_| ());
             out::text(&coretwin_report::machines(&found.fleet))?;

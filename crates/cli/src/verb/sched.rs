@@ -173,6 +173,9 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         What::Status(how) => status::run(&root, how),
         What::Stop => stop::run(&root),
         What::Doctor { root: None, json } => doctor::run(&root, *json),
+        What::Doctor { root: Some(folder), .. } if !folder.join("proc").is_dir() => {
+            Err(usage(format!("--root: {} has no proc/ below it", folder.display())))
+        }
         What::Doctor { root: Some(folder), json } => doctor::run(&Root::at(folder), *json),
         #[cfg(feature = "sim")]
         What::Scenario { set, .. } if set.partners.is_some() => Err(usage(

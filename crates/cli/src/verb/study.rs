@@ -176,6 +176,8 @@ fn status(
 ) -> u8 {
     let failed =
         |reading: &Reading| reading.phase == Phase::Study && reading.status == Status::Failed;
+    // One that ended well with a value that has no ratio compares as little as one that failed.
+    let has_no_ratio = summary.rows.iter().any(|row| row.failed > 0);
     let is_control = |label: &str| summary.arms.iter().any(|arm| arm.control && arm.label == label);
     let matched = |suite: &SuiteEffect| {
         suite.verdict.is_some_and(|verdict| args.fail_on.contains(&verdict))
@@ -186,7 +188,7 @@ fn status(
         StoppedBecause::Interrupted => INTERRUPTED,
         StoppedBecause::Busy => TOO_BUSY,
         _ if is_too_busy => TOO_BUSY,
-        _ if readings.iter().any(failed) => CELLS_FAILED,
+        _ if has_no_ratio || readings.iter().any(failed) => CELLS_FAILED,
         _ if summary.suites.iter().any(matched) => CELLS_FAILED,
         _ => DONE,
     }

@@ -47,16 +47,26 @@ fn a_dataset_appears_whole_and_nothing_else_is_touched() {
 
     // Again, into the same folder: replaced, with nothing left of what was there.
     let before = fs::read(folder.join("t").join(&files[0])).expect("file");
-    fs::write(folder.join("t/stray"), "x").expect("stray");
     assert_eq!(export("t").status, 0);
     assert_eq!(fs::read(folder.join("t").join(&files[0])).expect("file"), before, "equal bytes");
     assert_eq!(tree(&folder.join("t")).len(), 5);
 
+    // Somebody else's file beside it, and one that only has the name of ours: nothing is touched.
+    for (folder_of, file) in
+        [("t", "t/stray"), ("t", "t/effects/stray"), ("own", "own/dataset.json")]
+    {
+        fs::create_dir_all(folder.join(folder_of)).expect("folder");
+        fs::write(folder.join(file), "x").expect("file");
+        let ran = export(folder_of);
+        assert!(ran.status == 2 && ran.err.contains("holds no dataset of ours"), "{file}: {ran:?}");
+        assert_eq!(fs::read(folder.join(file)).expect(file), b"x");
+        fs::remove_file(folder.join(file)).expect(file);
+    }
     // Somebody else's folder, a file, a folder that cannot be made.
     fs::create_dir(folder.join("mine")).expect("folder");
     fs::write(folder.join("mine/precious"), "x").expect("file");
     let ran = export("mine");
-    assert!(ran.status == 2 && ran.err.contains("holds no dataset"), "{ran:?}");
+    assert!(ran.status == 2 && ran.err.contains("holds no dataset of ours"), "{ran:?}");
     assert_eq!(tree(&folder.join("mine")), ["precious"]);
     let ran = export("mine/precious");
     assert!(ran.status == 3 && ran.err.contains("mine/precious"), "{ran:?}");

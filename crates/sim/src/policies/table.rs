@@ -98,11 +98,16 @@ impl Settings {
             return Err(suggest::unknown("policy", name.trim(), &known));
         };
         let mut settings = Self::of(entry);
+        let mut keys = Vec::new();
         for part in inner.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let Some((key, value)) = part.split_once('=') else {
                 return Err(format!("'{part}' in '{text}' is no parameter=value"));
             };
             settings.set(key.trim(), value.trim())?;
+            if keys.contains(&key.trim()) {
+                return Err(format!("'{text}' has {} twice", key.trim()));
+            }
+            keys.push(key.trim());
         }
         Ok(settings)
     }
@@ -217,6 +222,7 @@ mod tests {
         let refused = |text: &str| Settings::parse(text).map(|_| ()).expect_err(text);
         assert!(refused("one-per-cor").contains("did you mean 'one-per-core'"));
         assert!(refused("one-per-core[slice_ms=1").contains("closing"));
+        assert!(refused("one-per-core[slice_ms=1,slice_ms=2]").contains("has slice_ms twice"));
         assert!(refused("one-per-core[slice]").contains("no parameter=value"));
         assert!(refused("one-per-core[slice_m=5]").contains("did you mean 'slice_ms'"));
         assert!(refused("one-per-core[slice_ms=0]").contains("1 to"));

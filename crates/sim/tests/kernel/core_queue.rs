@@ -105,22 +105,20 @@ fn wakeup_takes_the_idle_sibling() {
 /// `fair` it runs at once in the middle: docs/scheduler.md has both.
 #[test]
 fn a_woken_task_displaces_one_of_many_that_compute() {
-    let sleeper = program(
-        "sleeper",
-        vec![
-            Step::Sleep { ns: Amount::Mean(20 * MS) },
-            compute(MS / 10),
-            Step::Repeat { from: 0, times: Amount::Fixed(50) },
-        ],
-    );
-    let mut work = work(vec![hog(1000), sleeper]);
-    work.starts = (0..8).map(|_| on(0, 0)).chain([on(1, 0)]).collect();
-    let middle = |policy: &str| {
+    let middle = |policy: &str, ns: Amount| {
+        let repeat = Step::Repeat { from: 0, times: Amount::Fixed(50) };
+        let sleeper = program("sleeper", vec![Step::Sleep { ns }, compute(MS / 10), repeat]);
+        let mut work = work(vec![hog(1000), sleeper]);
+        work.starts = (0..8).map(|_| on(0, 0)).chain([on(1, 0)]).collect();
         let outcome = outcome(&machine("1x1", 1000), &work, &options(policy, 1000));
         outcome.programs[1].wake_latency.quantile(500_000)
     };
-    let (ours, fair) = (middle("core-queue"), middle("fair"));
+    let both = |ns: Amount| (middle("core-queue", ns), middle("fair", ns));
+    let (ours, fair) = both(Amount::Mean(20 * MS));
     assert!((2 * MS..3 * MS).contains(&ours) && fair < MS / 100, "{ours} ns, fair {fair} ns");
+    // What wakes in step with the ticks finds the same task in the same part of its slice each time.
+    let (ours, fair) = both(Amount::Fixed(20 * MS));
+    assert!((11 * MS..13 * MS).contains(&ours) && fair / MS == 3, "{ours} ns, fair {fair} ns");
 }
 
 /// On one CPU a sender wakes tasks that wait, and has had more than 2 ms before the last: it goes on if it has woken many.

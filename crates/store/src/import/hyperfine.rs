@@ -29,7 +29,15 @@ struct Benchmark {
 pub(super) fn parse(text: &str) -> Result<Found, String> {
     let export: Export = serde_json::from_str(text)
         .map_err(|error| format!("it is not what hyperfine --export-json writes: {error}"))?;
-    let usable = |seconds: &f64| seconds.is_finite() && *seconds > 0.0;
+    let is_time = |seconds: &f64| seconds.is_finite() && *seconds > 0.0;
+    for (at, benchmark) in export.results.iter().enumerate() {
+        if let Some(run) = benchmark.times.iter().position(|seconds| !is_time(seconds)) {
+            let seconds = benchmark.times[run];
+            return Err(format!(
+                "results[{at}].times[{run}]: {seconds} s is not the time of a run"
+            ));
+        }
+    }
     let series = export.results.into_iter().map(|benchmark| {
         let runs = if benchmark.times.is_empty() {
             benchmark.mean.into_iter().collect()
@@ -47,7 +55,7 @@ pub(super) fn parse(text: &str) -> Result<Found, String> {
             row,
             unit: "s".to_owned(),
             better: Better::Lower,
-            values: runs.into_iter().filter(usable).collect(),
+            values: runs.into_iter().filter(is_time).collect(),
             cpu_s: [benchmark.user, benchmark.system],
         }
     });
@@ -58,6 +66,13 @@ pub(super) fn parse(text: &str) -> Result<Found, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_of_less_than_no_time_is_named() {
+        let text = r#"{"results":[{"command":"make","times":[1.9,-1.1]}]}"#;
+        let why = parse(text).map(|_| ()).expect_err("no time");
+        assert_eq!(why, "results[0].times[1]: -1.1 s is not the time of a run");
+    }
 
     #[test]
     fn runs_and_parameters_are_read() {

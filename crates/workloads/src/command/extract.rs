@@ -5,6 +5,9 @@ use coretwin_base::study::command::{Extract, MetricSpec};
 use regex::bytes::Regex;
 use serde_json::Value;
 
+/// Characters shown of a match that is no number: it may be the whole output.
+const SHOWN_MAX: usize = 80;
+
 pub(super) struct Extractor<'a> {
     pub(super) metric: &'a MetricSpec,
     /// None: it is a JSON pointer.
@@ -41,7 +44,13 @@ impl<'a> Extractor<'a> {
         };
         match text.trim().parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(number),
-            _ => Err(self.complaint(&format!("gives '{text}', which is no number"), "", bytes)),
+            _ => {
+                let mut shown: String = text.chars().take(SHOWN_MAX).collect();
+                if shown.len() < text.len() {
+                    shown.push('…');
+                }
+                Err(self.complaint(&format!("gives '{shown}', which is no number"), "", bytes))
+            }
         }
     }
 
@@ -110,6 +119,7 @@ mod tests {
         for (extract, output, part) in [
             (regex("rate: (.*)"), "nothing here\n", "matches nothing"),
             (regex("rate: (.*)"), "rate: fast\n", "gives 'fast'"),
+            (regex("(?s)(.*)"), &"x".repeat(900), "x…', which is no number"),
             (regex("rate: (.*)"), "rate: NaN\n", "gives 'NaN'"),
             (regex("rate: (.*)"), "rate: inf\n", "gives 'inf'"),
             (Extract::JsonPointer("/a".to_owned()), "{\"a\": null}", "gives 'null'"),

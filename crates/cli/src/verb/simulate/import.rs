@@ -21,7 +21,7 @@ pub(crate) struct Args {
     /// What perf stat wrote
     file: PathBuf,
     /// Name of the profile
-    #[arg(long, default_value = "imported")]
+    #[arg(long, default_value = "imported", value_parser = import::name)]
     name: String,
 }
 

@@ -61,7 +61,7 @@ Dependencies are chosen so that the speed alone is the measured one. Standard er
 Ctrl-C keeps what was counted.")]
 pub(crate) struct Args {
     /// Name of the profile
-    #[arg(long, default_value = "measured")]
+    #[arg(long, default_value = "measured", value_parser = import::name)]
     name: String,
     /// The processor: a name of `simulate core --list`, or a file [default: the nearest to this machine's]
     #[arg(long, value_name = "PRESET|FILE")]
@@ -160,7 +160,9 @@ fn count(args: &Args, preset: &Preset, folder: &Folder, stop: &Stop) -> Result<E
 
 fn failed(folder: &Folder, status: ExitStatus) -> anyhow::Error {
     let said = fs::read_to_string(folder.0.join("said")).unwrap_or_default();
-    let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
+    // Lines of valgrind itself begin so.
+    let is_its_own = |line: &&str| !line.trim().is_empty() && !line.starts_with(['=', '-']);
+    let last = said.lines().rev().find(is_its_own).unwrap_or("nothing");
     usage(format!("the command failed under valgrind ({status}); it said last: {last}"))
 }
 

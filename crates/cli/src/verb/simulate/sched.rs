@@ -146,6 +146,19 @@ fn request(args: &Args) -> Result<Request> {
     let named = if args.diff.is_empty() { &args.policies } else { &args.diff };
     let policies = named.iter().map(|text| Settings::parse(text).map_err(usage));
     let mut policies: Vec<Settings> = policies.collect::<Result<_>>()?;
+    // Each with seeds of its own would pass for more seeds of one.
+    let twice =
+        |(at, one): (usize, &Settings)| policies[..at].iter().any(|it| it.text() == one.text());
+    if let Some(at) = policies.iter().enumerate().position(twice)
+        && args.diff.is_empty()
+    {
+        return Err(usage(format!("--policy: '{}' is there twice", policies[at].text())));
+    }
+    if args.timeline.is_some() && args.timeline == args.perfetto {
+        return Err(usage(
+            "--timeline and --perfetto: both would be written to one file".to_owned(),
+        ));
+    }
     if policies.is_empty() {
         policies = POLICIES.iter().map(Settings::of).collect();
     }

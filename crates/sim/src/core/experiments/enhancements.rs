@@ -64,7 +64,8 @@ impl Enhancement {
     /// # Errors
     /// [`crate::Error::Stuck`] where a run does not end.
     pub fn run(&self, preset: &Preset, options: &Options) -> Result<CoreEnhancement> {
-        let sides = (self.arms)().into_iter().map(|arm| arm.run(preset, options));
+        let mut alone = None;
+        let sides = (self.arms)().into_iter().map(|arm| arm.run(preset, options, &mut alone));
         let mut sides: Vec<CoreEnhancementSide> = sides.collect::<Result<_>>()?;
         let without = sides[0].ipc[0];
         sides.iter_mut().for_each(|side| side.ratio = side.ipc[0] / without);
@@ -80,19 +81,41 @@ impl Enhancement {
 }
 
 impl Arm {
-    fn run(self, preset: &Preset, options: &Options) -> Result<CoreEnhancementSide> {
+    /// `alone` is how fast the first thread is alone over what it did in the first arm. A run ends when the slower
+    /// thread has done enough, so each arm has another stretch of the first thread's work, and work of several phases
+    /// has a speed of its own in each: what is told is its speed over the first stretch.
+    fn run(
+        self,
+        preset: &Preset,
+        options: &Options,
+        alone: &mut Option<f64>,
+    ) -> Result<CoreEnhancementSide> {
         let mut copies = copies(self.threads.iter().flatten()).into_iter();
         let inputs = self.threads.iter().map(|profile| match profile {
             Some(profile) => profile.input(preset, options.seed, copies.next().unwrap_or(0)),
             None => ThreadInput::halted(),
         });
         let outcome = simulate(preset, inputs.collect(), options)?;
+        let mut ipc = [0, 1].map(|thread| outcome.uops_per_cycle(thread));
+        if let [Some(profile), _] = &self.threads
+            && matches!(profile.work, Work::Statistical(_))
+        {
+            let options = Options {
+                warmup_uops: outcome.threads[0].warmup_uops,
+                measure_uops: outcome.threads[0].uops.max(1),
+                settle_uops: 0,
+                ..*options
+            };
+            let input = profile.input(preset, options.seed, 0);
+            let here = simulate(preset, vec![input], &options)?.uops_per_cycle(0);
+            ipc[0] *= *alone.get_or_insert(here) / here;
+        }
         let work: u64 = outcome.threads.iter().map(|thread| thread.uops).sum();
         let per_thousand = |count: u64| count as f64 * 1e3 / work.max(1) as f64;
         let counts = || outcome.threads.iter().map(|thread| thread.counts);
         Ok(CoreEnhancementSide {
             label: self.label.to_owned(),
-            ipc: [0, 1].map(|thread| outcome.uops_per_cycle(thread)),
+            ipc,
             ratio: 1.0,
             machine_clears_per_1000: per_thousand(counts().map(|c| c.machine_clears).sum()),
             alias_evictions_per_1000: per_thousand(counts().map(|c| c.alias_evictions).sum()),

@@ -34,7 +34,7 @@ pub struct Imported {
 /// # Errors
 /// [`Error`] where the text has no counts, no instructions, or counts that contradict each other.
 pub fn from_perf_stat(file: &str, name: &str, text: &str) -> Result<Imported> {
-    from_counts(&PERF_STAT, file, name, &Counts::read(text), Assumed::default())
+    from_counts(&PERF_STAT, file, name, &Counts::read(file, text)?, Assumed::default())
 }
 
 /// Makes a profile of this name from a file of `cachegrind --cache-sim=yes --branch-sim=yes`, or of callgrind
@@ -109,6 +109,18 @@ const OF_VALGRIND: [(&str, &[&str]); 10] = [
 /// Locked operations, by perf's name.
 const LOCKED: &str = "mem_inst_retired.lock_loads";
 
+/// A profile's name.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn name(text: &str) -> std::result::Result<String, &'static str> {
+    let is_bad = |c: char| c.is_control() || matches!(c, '"' | '\\');
+    match text.trim().is_empty() || text.contains(is_bad) {
+        true => Err("the profile's name must be one line of text without quotes"),
+        false => Ok(text.to_owned()),
+    }
+}
+
 fn from_counts(
     by: &Counter,
     file: &str,
@@ -117,10 +129,7 @@ fn from_counts(
     assumed: Assumed,
 ) -> Result<Imported> {
     let refuse = |problem: &str| Error::Text { file: file.to_owned(), problem: problem.to_owned() };
-    if name.trim().is_empty() || name.contains(|c: char| c.is_control() || matches!(c, '"' | '\\'))
-    {
-        return Err(refuse("the profile's name must be one line of text without quotes"));
-    }
+    let name = &self::name(name).map_err(refuse)?;
     if counts.0.is_empty() {
         return Err(refuse(by.empty));
     }
@@ -161,20 +170,41 @@ fn from_counts(
     })
 }
 
+/// What perf writes in place of a count, and what to do about it.
+const NOT_COUNTED: [&str; 2] = ["<not supported>", "<not counted>"];
+const NO_COUNTERS: &str =
+    "perf could not count instructions there; without counters: coretwin simulate profile -- CMD";
+
 /// Counts by event, without modifiers.
 struct Counts(BTreeMap<String, f64>);
 
 impl Counts {
-    fn read(text: &str) -> Self {
-        let mut counts = BTreeMap::new();
-        for line in text.lines() {
+    fn read(file: &str, text: &str) -> Result<Self> {
+        let (mut counts, mut not_counted) = (BTreeMap::new(), None);
+        for (number, line) in (1..).zip(text.lines()) {
+            let refuse = |problem: &str| Error::Text {
+                file: format!("{file}:{number}"),
+                problem: problem.to_owned(),
+            };
+            let is_json = line.trim_start().starts_with('{');
+            if is_json && !line.trim_end().trim_end_matches([',', ']']).ends_with('}') {
+                return Err(refuse("the line is cut off"));
+            }
+            // Of the cores of a hybrid machine one kind may have run nothing.
+            if NOT_COUNTED.iter().any(|words| line.contains(words)) && line.contains("instructions")
+            {
+                not_counted.get_or_insert_with(|| refuse(NO_COUNTERS));
+            }
             let found = json_line(line).or_else(|| csv_line(line)).or_else(|| table_line(line));
             if let Some((event, count)) = found {
                 // The cores of a hybrid machine are counted apart.
                 *counts.entry(event).or_insert(0.0) += count;
             }
         }
-        Self(counts)
+        match not_counted {
+            Some(why) if !counts.contains_key("instructions") => Err(why),
+            _ => Ok(Self(counts)),
+        }
     }
 
     fn of_valgrind(file: &str, text: &str) -> Result<Self> {

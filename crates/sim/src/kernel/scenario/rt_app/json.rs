@@ -173,7 +173,17 @@ impl Reader<'_> {
                     Some((_, c @ ('"' | '\\' | '/'))) => text.push(c),
                     Some((_, 'n')) => text.push('\n'),
                     Some((_, 't')) => text.push('\t'),
-                    _ => return Err(self.refuse("an escape other than \\\" \\\\ \\/ \\n \\t")),
+                    Some((_, 'r')) => text.push('\r'),
+                    Some((_, 'b')) => text.push('\u{8}'),
+                    Some((_, 'f')) => text.push('\u{c}'),
+                    Some((at, 'u')) => match escaped(&self.rest[at..]) {
+                        Some((c, bytes)) => {
+                            text.push(c);
+                            chars.by_ref().take(bytes - 1).for_each(drop);
+                        }
+                        None => return Err(self.refuse("\\u without four digits of a character")),
+                    },
+                    _ => return Err(self.refuse("an escape that JSON has not")),
                 },
                 c => text.push(c),
             }
@@ -195,12 +205,34 @@ impl Reader<'_> {
     }
 }
 
+/// The character of an escape from its `u` on, in one half or two of UTF-16, and the bytes that it takes.
+fn escaped(text: &str) -> Option<(char, usize)> {
+    let half = |at: usize| {
+        let digits = text.get(at..at + 4)?;
+        digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some(())?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let first = half(1)?;
+    let second = (text.get(5..7) == Some("\\u")).then(|| half(7)).flatten();
+    match char::decode_utf16([first]).next()? {
+        Ok(c) => Some((c, 5)),
+        Err(_) => Some((char::decode_utf16([first, second?]).next()?.ok()?, 11)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn problem(text: &str) -> String {
         parse("f.json", text).expect_err(text).to_string()
+    }
+
+    #[test]
+    fn escaped_characters_are_read_in_one_half_and_two() {
+        let text = "\"\\u00e4\\ud83d\\ude00\\r\\b!\"";
+        let Kind::Text(read) = parse("f", text).expect("JSON").kind else { panic!("text") };
+        assert_eq!(read, "ä😀\r\u{8}!");
     }
 
     #[test]
@@ -229,7 +261,9 @@ mod tests {
             ("/*/ {}", "a comment without its end"),
             ("-", "'-' is no number"),
             ("1e999", "is no number"),
-            ("\"\\u0041\"", "an escape other than"),
+            ("\"\\u00g1\"", "without four digits"),
+            ("\"\\ud83d\"", "without four digits"),
+            ("\"\\x41\"", "an escape that JSON has not"),
         ] {
             assert!(problem(text).contains(part), "{text}: {}", problem(text));
         }
