@@ -232,7 +232,7 @@ mod tests {
             ("a.txt", "x", "ends neither"),
             ("a.json", "{", "hyperfine"),
             ("b.json", r#"{"results":[]}"#, "no result"),
-            ("c.json", r#"{"results":[{"command":"a","times":[-1.0]}]}"#, "no result"),
+            ("c.json", r#"{"results":[{"command":"a","times":[-1.0]}]}"#, "results[0].times[0]"),
             ("a.xml", "<PhoronixTestSuite>", "Phoronix"),
             ("b.xml", "<PhoronixTestSuite></PhoronixTestSuite>", "no result"),
         ] {
