@@ -264,7 +264,7 @@ fn fleets_are_compared_machine_by_machine_and_a_study_is_a_fleet_of_one() {
 /// A condition of a study holds nothing where every value is one that has no ratio: that is a failure, not a pass.
 #[test]
 fn a_study_whose_values_have_no_ratio_fails() {
-    let _host = common::host();
+    let _host = host();
     let folder = tempfile::tempdir().expect("folder");
     let limits =
         ["--others-limit", "100%", "--steal-limit", "100%", "--blocks", "1", "--no-warmup"];
