@@ -118,7 +118,7 @@ impl Dataset {
     /// An old one changes places with the new one, so that there is one at every moment; what is left
     /// beside is removed when this goes.
     fn place(&self) -> io::Result<()> {
-        if self.folder.join(INDEX).exists() {
+        if is_dataset(&self.folder) {
             let swap = RenameFlags::EXCHANGE;
             rustix::fs::renameat_with(CWD, &self.temporary, CWD, &self.folder, swap)?;
         } else {

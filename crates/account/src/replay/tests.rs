@@ -50,6 +50,21 @@ fn sessions(blocks: Vec<RecordingBlock>, threads: usize) -> Vec<Session> {
     vec![Session { head: head(cores, threads), blocks }]
 }
 
+/// What does not fit is counted in minutes, however long a block is.
+#[test]
+fn blocks_of_two_seconds_are_no_minutes() {
+    let over = |count: i64| {
+        let blocks = (0..count).map(|at| RecordingBlock {
+            elapsed_s: 2.0,
+            ..block(at * 2, 4, &[0.5, 7.5], Some(1.0))
+        });
+        let sessions = sessions(blocks.collect(), 2);
+        let replay = replay(&sessions, ReplaySmt::Off, &valuation("1.1..1.4")).expect("blocks");
+        replay.by_hour[0].over
+    };
+    assert_eq!((over(3), over(90)), (1, 3));
+}
+
 #[test]
 fn a_day_with_one_full_hour_says_so_in_hours_minutes_and_bounds() {
     // Four cores; 20 s of each both busy, but for the hour from 14:00: 55 s, and tasks wait.
