@@ -27,21 +27,20 @@ pub(crate) fn text(text: &str) -> Result<()> {
 /// Prints a text in place of so many lines above the cursor of a terminal (ECMA-48: up, and clear what
 /// is below).
 pub(crate) fn over(lines: usize, text: &str) -> Result<()> {
+    let up = if lines > 0 { format!("\x1b[{lines}A\x1b[J") } else { String::new() };
+    out_raw(&(up + &printable(text)))
+}
+
+fn out_raw(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    if lines > 0 {
-        write!(out, "\x1b[{lines}A\x1b[J")?;
-    }
-    out.write_all(printable(text).as_bytes())?;
-    out.flush()?;
-    Ok(())
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.context("cannot write standard output")
 }
 
 /// Prints an answer as it fits the terminal. Its words are clean; printed raw, for its colours.
 pub(crate) fn brief(brief: &Brief) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(brief.render(columns(&out), paints(&out)).as_bytes())?;
-    out.flush()?;
-    Ok(())
+    let out = std::io::stdout();
+    out_raw(&brief.render(columns(&out), paints(&out)))
 }
 
 /// The same with what more there is.

@@ -1,6 +1,6 @@
 //! `coretwin probe`: which CPUs share a core, by contention.
 
-use crate::exit::DONE;
+use crate::exit::{DONE, TOO_BUSY};
 use crate::{host, out, signals};
 use anyhow::Result;
 use coretwin_base::account::probe::Probe;
@@ -21,7 +21,7 @@ Examples:
 
 It loads the CPUs for some seconds, in bursts of hundredths of a second, and says so before. \
 Other work on them is noticed: what it disturbs is measured again, and where it never ends the \
-CPU is reported as undecided. Holds for now only: a hypervisor may move its CPUs at any time.")]
+CPU is reported as undecided; where all are, it ends with 5. Holds for now only: a hypervisor may move its CPUs at any time.")]
 pub(crate) struct Args {
     /// CPUs to probe, like 0-3,8 [default: all that this process may use]
     #[arg(long, value_name = "LIST", value_parser = CpuSet::parse)]
@@ -70,7 +70,8 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
         let more = "every pair; remembered for topology, account, top";
         out::brief_of(coretwin_report::probe::brief(&found), more)?;
     }
-    Ok(DONE)
+    let says_nothing = found.decided().is_empty() && found.meaningless.is_none();
+    Ok(if says_nothing { TOO_BUSY } else { DONE })
 }
 
 /// Probes under the host's lock, says how long it takes, and remembers what is found.

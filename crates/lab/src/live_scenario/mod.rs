@@ -16,9 +16,9 @@ use coretwin_sim::kernel::view::Class;
 use coretwin_sim::kernel::work::Work;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 use task::{Birth, Objects, Run, Task, spawn};
@@ -124,16 +124,21 @@ fn start_all(run: &Arc<Run>, ready: impl FnOnce()) -> Result<(Group, Group), Err
     let gate = Arc::new(std::sync::RwLock::new(()));
     let closed = gate.write().map_err(|_| not_possible("a gate", &"poisoned"))?;
     let mut groups = [false, true].map(|_| (Vec::new(), mpsc::channel::<()>()));
+    let (standing, stand) = mpsc::channel();
     for start in &run.work.starts {
         for _ in 0..start.count {
             let (threads, (sender, _)) = &mut groups[usize::from(start.server)];
             let (mask, class) = (start.mask.clone(), start.class);
-            let birth = Birth { on: start.on, mask, nice: start.nice, class };
-            let (sender, gate) = (sender.clone(), Arc::clone(&gate));
+            let free = Mutex::new(false);
+            let birth = Birth { on: start.on, mask, nice: start.nice, class, free };
+            let (sender, gate, standing) = (sender.clone(), Arc::clone(&gate), standing.clone());
             let mut task = Task::new(Arc::clone(run), start.program, &start.own);
             let at = Duration::from_nanos(start.at_ns);
             let work = move || {
+                let birth = Arc::new(birth);
                 birth.stand();
+                standing.send((Arc::clone(&birth), rustix::thread::gettid())).ok();
+                drop(standing);
                 drop(gate.read());
                 birth.begin();
                 thread::sleep(at);
@@ -144,8 +149,11 @@ fn start_all(run: &Arc<Run>, ready: impl FnOnce()) -> Result<(Group, Group), Err
             threads.push(spawn(work).map_err(|why| not_possible("its tasks", &why))?);
         }
     }
+    drop(standing);
+    let births: Vec<_> = stand.iter().collect();
     ready();
     drop(closed);
+    births.iter().for_each(|(birth, task)| birth.free(Some(*task)));
     let [clients, servers] = groups.map(|(threads, (sender, ends))| {
         drop(sender);
         Group { threads, ends }

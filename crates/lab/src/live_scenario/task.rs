@@ -6,16 +6,16 @@ use coretwin_sim::kernel::program::{Access, Amount, Children, Step, Which};
 use coretwin_sim::kernel::view::Class;
 use coretwin_sim::kernel::work::Work;
 use coretwin_workloads::real_time::RealTime;
-use rustix::thread::{CpuSet as Mask, sched_setaffinity};
+use rustix::thread::{CpuSet as Mask, Pid, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixDatagram;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -32,22 +32,31 @@ pub(super) struct Birth {
     pub(super) mask: Option<CpuSet>,
     pub(super) nice: i8,
     pub(super) class: Class,
+    pub(super) free: Mutex<bool>,
 }
 
 impl Birth {
     pub(super) fn stand(&self) {
         if let Some(cpu) = self.on {
-            set_mask([cpu].into_iter());
+            set_mask(None, [cpu].into_iter());
         }
         set_nice(self.nice);
     }
 
-    /// From now on it may run wherever its mask says.
-    pub(super) fn begin(&self) {
-        match &self.mask {
-            Some(mask) => set_mask(mask.iter()),
-            None => everywhere(),
+    /// From now on it may run wherever its mask says. Whoever opens the gate says so, too, for who waits for the CPU
+    /// that it was made on could go to another one, and is not to be held there until it has run.
+    pub(super) fn free(&self, task: Option<Pid>) {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        if !std::mem::replace(&mut *free, true) {
+            match &self.mask {
+                Some(mask) => set_mask(task, mask.iter()),
+                None => set_mask(task, (0..Mask::MAX_CPU as u32).map(CpuId)),
+            }
         }
+    }
+
+    pub(super) fn begin(&self) {
+        self.free(None);
         // That it may was tried beforehand.
         enter(self.class).ok();
     }
@@ -200,8 +209,8 @@ impl Task {
             Step::Fork { program, .. } => self.fork(*program),
             Step::Wait(children) => self.wait(*children),
             Step::Yield => thread::yield_now(),
-            Step::SetMask(Some(mask)) => set_mask(mask.iter()),
-            Step::SetMask(None) => everywhere(),
+            Step::SetMask(Some(mask)) => set_mask(None, mask.iter()),
+            Step::SetMask(None) => set_mask(None, (0..Mask::MAX_CPU as u32).map(CpuId)),
             Step::SetNice(nice) => set_nice(*nice),
             Step::Done(kind) if self.run.warm.load(Ordering::Relaxed) => {
                 if let Some(count) = self.run.operations.get(*kind as usize) {
@@ -268,12 +277,12 @@ fn cpu_ns() -> u64 {
 }
 
 /// Where it may run; what the kernel does not allow stays as it was.
-fn set_mask(cpus: impl Iterator<Item = CpuId>) {
+fn set_mask(task: Option<Pid>, cpus: impl Iterator<Item = CpuId>) {
     let mut mask = Mask::new();
     for cpu in cpus.filter(|cpu| (cpu.0 as usize) < Mask::MAX_CPU) {
         mask.set(cpu.0 as usize);
     }
-    sched_setaffinity(None, &mask).ok();
+    sched_setaffinity(task, &mask).ok();
 }
 
 pub(super) fn enter(class: Class) -> io::Result<()> {
@@ -282,10 +291,6 @@ pub(super) fn enter(class: Class) -> io::Result<()> {
         Class::Fifo(priority) => RealTime::Fifo.enter(priority),
         Class::RoundRobin(priority) => RealTime::RoundRobin.enter(priority),
     }
-}
-
-fn everywhere() {
-    set_mask((0..Mask::MAX_CPU as u32).map(CpuId));
 }
 
 /// Its own nice value; lower ones are root's.
@@ -376,6 +381,39 @@ fn moved(over: &AtomicBool, bytes: u64, mut part: impl FnMut(usize) -> io::Resul
             Ok(count) => left -= count.min(left),
             Err(error) if matches!(error.kind(), WouldBlock | TimedOut | Interrupted) => {}
             Err(_) => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::thread::{gettid, sched_getaffinity};
+
+    #[test]
+    fn a_task_is_freed_once_by_whoever_comes_first() {
+        let of_this_thread = || {
+            let birth = Birth {
+                on: Some(CpuId(0)),
+                mask: None,
+                nice: 0,
+                class: Class::Normal,
+                free: Mutex::new(false),
+            };
+            let cpus = || sched_getaffinity(None).expect("a mask").count();
+            birth.stand();
+            let standing = cpus();
+            birth.free(Some(gettid()));
+            let freed = cpus();
+            birth.stand();
+            birth.begin();
+            (standing, freed, cpus())
+        };
+        let (standing, freed, later) =
+            spawn(of_this_thread).expect("a thread").join().expect("ran");
+        // Where CPU 0 is not allowed, or is the only one, nothing shows.
+        if standing == 1 && freed > 1 {
+            assert_eq!(later, 1, "a step of its own would be undone");
         }
     }
 }

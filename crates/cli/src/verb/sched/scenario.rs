@@ -12,9 +12,6 @@ use coretwin_lab::live_scenario::{self, LiveRun};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What tasks of an rt-app file compute in a simulation; here they use CPU time.
-const PROFILE: &str = "gzip";
-
 #[derive(clap::Args)]
 pub(super) struct How {
     /// The scenario, one of `coretwin simulate sched --list` or a file for it
@@ -76,7 +73,7 @@ impl Replay {
 }
 
 pub(super) fn run(wish: &Wish, how: &How) -> Result<u8> {
-    let scenario = scenario_of(&how.name, PROFILE)?;
+    let scenario = scenario_of(&how.name, None)?;
     let layout = scenario.layout().map_err(usage)?;
     let (name, tells) = (wish.options.policy().name, how.trial_decisions);
     let trial = Trial { watch: Some(std::process::id()), tells, ..wish.trial.clone() };

@@ -64,9 +64,9 @@ pub(crate) struct Args {
     /// Everything takes so many times its time alone beside a busy sibling, instead of --preset
     #[arg(long, value_name = "FACTOR", value_parser = slowdown, conflicts_with = "preset")]
     slowdown: Option<f64>,
-    /// What the tasks of an rt-app file compute: a profile of `simulate core --list`
-    #[arg(long, value_name = "PROFILE", default_value = "gzip")]
-    profile: String,
+    /// What the tasks of an rt-app file compute: a profile of `simulate core --list` [default: gzip]
+    #[arg(long, value_name = "PROFILE")]
+    profile: Option<String>,
     /// Show the first N decisions of each policy, with reasons
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = LOG)]
     log: Option<usize>,
@@ -136,7 +136,7 @@ pub(crate) fn run(args: &Args) -> Result<u8> {
 
 fn request(args: &Args) -> Result<Request> {
     let name = args.scenario.as_deref().unwrap_or_default();
-    let mut scenario = scenario_of(name, &args.profile)?;
+    let mut scenario = scenario_of(name, args.profile.as_deref())?;
     if let Some(until_ms) = args.until {
         scenario.until_ns = (until_ms * 1e6).round() as u64;
         scenario.warmup_ns = scenario.warmup_ns.min(scenario.until_ns / 2);
@@ -253,9 +253,12 @@ pub(crate) fn list() -> String {
     text
 }
 
-pub(crate) fn scenario_of(name: &str, profile: &str) -> Result<Scenario> {
+pub(crate) fn scenario_of(name: &str, profile: Option<&str>) -> Result<Scenario> {
     if name.ends_with(".json") {
-        return rt_app::read(name, &text_of(name)?, profile).map_err(usage);
+        return rt_app::read(name, &text_of(name)?, profile.unwrap_or("gzip")).map_err(usage);
+    }
+    if profile.is_some() {
+        return Err(usage(format!("--profile: for files of rt-app; '{name}' names its own")));
     }
     if name.contains('/') || name.ends_with(".toml") {
         return Scenario::read(name, &text_of(name)?).map_err(usage);

@@ -83,7 +83,7 @@ pub(crate) fn scenarios(plan: &SweepPlan, sweep: &Path) -> Result<Vec<(Scenario,
         false => name.to_owned(),
     };
     let read = |name: &String| {
-        let mut scenario = scenario_of(&beside(name), "gzip")?;
+        let mut scenario = scenario_of(&beside(name), None)?;
         if let Some(until_ms) = plan.until_ms {
             scenario.until_ns = (until_ms * 1e6).round() as u64;
             scenario.warmup_ns = scenario.warmup_ns.min(scenario.until_ns / 2);

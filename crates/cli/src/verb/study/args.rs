@@ -118,8 +118,9 @@ pub(crate) struct Args {
     /// Copies side by side: auto (one per CPU of the arm) or a list; the value is then runs/s
     #[arg(long, value_name = "auto|LIST", value_parser = Counts::parse, help_heading = "Your command")]
     copies: Option<Counts>,
-    /// A number from the output: NAME[:UNIT[:higher|lower]]=REGEX or =/JSON/POINTER; repeatable,
-    /// the first is compared (without UNIT of a cost, higher is better)
+    /// A number from the output: NAME[:UNIT[:higher|lower]]=REGEX (its last match; after (?m) ^ and $
+    /// are of lines) or =/JSON/POINTER; repeatable, the first is compared (without UNIT of a cost,
+    /// higher is better)
     #[arg(long = "metric", value_name = "METRIC", value_parser = metric::parse, help_heading = "Your command")]
     metrics: Vec<MetricSpec>,
     /// Which metric is compared: its name, or 'time' for wall time

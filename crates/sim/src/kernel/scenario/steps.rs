@@ -162,7 +162,13 @@ fn less_one(times: Amount) -> Amount {
 
 fn step(table: &mut Table<'_>, words: &mut Vocabulary) -> Result<Step> {
     let keys = table.keys();
-    let Some(verb) = VERBS.split(' ').find(|verb| keys.contains(verb)) else {
+    let mut verbs = VERBS.split(' ').filter(|verb| keys.contains(verb));
+    let verb = verbs.next();
+    if let (Some(verb), Some(second)) = (verb, verbs.next()) {
+        let why = format!("a step does one thing, and this one has '{verb}': make it two steps");
+        return Err(table.refuse(second, why));
+    }
+    let Some(verb) = verb else {
         let nearest = |key| suggest::nearest(key, VERBS.split(' '));
         let near = keys.iter().find_map(|key| Some((*key, nearest(key)?)));
         return Err(match near {
