@@ -2,9 +2,8 @@
 //! to be measured in the guest where ours is. They are programs of their own, under the GPL: never linked with
 //! ours, never shipped, and gone with the target folder.
 
-use crate::vm::cpio::Archive;
-use anyhow::{Context, Result, ensure};
-use std::collections::BTreeSet;
+use crate::vm::image;
+use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -54,51 +53,9 @@ pub(crate) fn run(root: &Path) -> Result<bool> {
     Ok(failed.is_empty())
 }
 
-/// The programs with the libraries that they load, for a guest, which has none.
+/// The programs with the libraries that they load, for a guest.
 pub(crate) fn archive(root: &Path) -> Result<Vec<u8>> {
     let folder = folder(root)?.join("bin");
-    let mut archive = Archive::default();
-    let mut libraries = BTreeSet::new();
-    for (name, _) in PROGRAMS {
-        let path = folder.join(name);
-        ensure!(path.is_file(), "{} is missing: run cargo xtask peers", path.display());
-        let listed = Command::new("ldd").arg(&path).output().context("starting ldd")?;
-        libraries.extend(loaded(&String::from_utf8_lossy(&listed.stdout)));
-        let content = std::fs::read(&path).with_context(|| path.display().to_string())?;
-        archive.file(&format!("bin/{name}"), 0o755, &content);
-    }
-    let mut folders = BTreeSet::new();
-    for library in &libraries {
-        let above = library.ancestors().skip(1).filter(|it| *it != Path::new("/"));
-        folders.extend(above.map(Path::to_path_buf));
-    }
-    let inside = |path: &Path| path.to_string_lossy().trim_start_matches('/').to_owned();
-    folders.iter().for_each(|folder| archive.folder(&inside(folder), 0o755));
-    for library in &libraries {
-        let content = std::fs::read(library).with_context(|| library.display().to_string())?;
-        archive.file(&inside(library), 0o755, &content);
-    }
-    Ok(archive.finish())
-}
-
-/// The files that a line of ldd(1) names: `libelf.so.1 => /lib/libelf.so.1 (0x…)`, or the linker's own path.
-fn loaded(listed: &str) -> impl Iterator<Item = PathBuf> {
-    let path = |line: &str| {
-        let words = line.split_whitespace();
-        words.map(PathBuf::from).find(|word| word.is_absolute())
-    };
-    listed.lines().filter_map(path).collect::<Vec<_>>().into_iter()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_program_loads_is_read_from_ldd() {
-        let listed = "\tlinux-vdso.so.1 (0x00007ffd)\n\tlibelf.so.1 => /lib/x/libelf.so.1 (0x7f)\n\
-                      \tlibgone.so => not found\n\t/lib64/ld-linux-x86-64.so.2 (0x7f)\n";
-        let found: Vec<_> = loaded(listed).collect();
-        assert_eq!(found, ["/lib/x/libelf.so.1", "/lib64/ld-linux-x86-64.so.2"].map(PathBuf::from));
-    }
+    let paths: Vec<PathBuf> = PROGRAMS.iter().map(|(name, _)| folder.join(name)).collect();
+    image::with_libraries(&paths).context("cargo xtask peers builds them")
 }

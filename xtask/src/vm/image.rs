@@ -4,6 +4,7 @@
 use super::cpio::Archive;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -105,6 +106,41 @@ pub(crate) fn build(root: &Path, folder: &Path) -> Result<Vec<u8>> {
     Ok(archive.finish())
 }
 
+/// An archive of programs with the libraries that they load, for a guest has none.
+pub(crate) fn with_libraries(programs: &[PathBuf]) -> Result<Vec<u8>> {
+    let mut archive = Archive::default();
+    let mut libraries = BTreeSet::new();
+    for path in programs {
+        let name = path.file_name().context("a program without a name")?.to_string_lossy();
+        ensure!(path.is_file(), "{} is missing", path.display());
+        let listed = Command::new("ldd").arg(path).output().context("starting ldd")?;
+        libraries.extend(loaded(&String::from_utf8_lossy(&listed.stdout)));
+        let content = std::fs::read(path).with_context(|| path.display().to_string())?;
+        archive.file(&format!("bin/{name}"), 0o755, &content);
+    }
+    let mut folders = BTreeSet::new();
+    for library in &libraries {
+        let above = library.ancestors().skip(1).filter(|it| *it != Path::new("/"));
+        folders.extend(above.map(Path::to_path_buf));
+    }
+    let inside = |path: &Path| path.to_string_lossy().trim_start_matches('/').to_owned();
+    folders.iter().for_each(|folder| archive.folder(&inside(folder), 0o755));
+    for library in &libraries {
+        let content = std::fs::read(library).with_context(|| library.display().to_string())?;
+        archive.file(&inside(library), 0o755, &content);
+    }
+    Ok(archive.finish())
+}
+
+/// The files that a line of ldd(1) names: `libelf.so.1 => /lib/libelf.so.1 (0x…)`, or the linker's own path.
+fn loaded(listed: &str) -> impl Iterator<Item = PathBuf> {
+    let path = |line: &str| {
+        let words = line.split_whitespace();
+        words.map(PathBuf::from).find(|word| word.is_absolute())
+    };
+    listed.lines().filter_map(path).collect::<Vec<_>>().into_iter()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,5 +164,13 @@ mod tests {
         let this = std::env::current_exe().expect("path");
         assert!(!is_static(&std::fs::read(this).expect("read")), "tests are linked dynamically");
         assert!(is_static(b"\x7fELF") && !is_static(b"\x7fELF\0/lib64/ld-linux-x86-64.so.2\0"));
+    }
+
+    #[test]
+    fn what_a_program_loads_is_read_from_ldd() {
+        let listed = "\tlinux-vdso.so.1 (0x00007ffd)\n\tlibelf.so.1 => /lib/x/libelf.so.1 (0x7f)\n\
+                      \tlibgone.so => not found\n\t/lib64/ld-linux-x86-64.so.2 (0x7f)\n";
+        let found: Vec<_> = loaded(listed).collect();
+        assert_eq!(found, ["/lib/x/libelf.so.1", "/lib64/ld-linux-x86-64.so.2"].map(PathBuf::from));
     }
 }

@@ -2,9 +2,9 @@
 
 use super::frame::{Frame, Kind};
 use super::kept::Kept;
-use super::qemu;
-use super::suites::sched::peers;
+use super::suites::sched::{self, peers};
 use super::suites::{Boot, Machine, Suite, Wanted};
+use super::{image, qemu};
 use crate::stages::Tally;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -81,6 +81,20 @@ fn run_job(job: &Job, seed: u64, archive: &[u8], folder: &Path, kept: &Kept) -> 
         brought.extend(kept.archive(release, boot.name));
         if peers::BOOTS.iter().any(|(name, _)| *name == boot.name) {
             brought.push(crate::peers::archive(&crate::root())?);
+        }
+        let (programs, packages) = sched::brings(boot.name);
+        if !programs.is_empty() {
+            let paths =
+                programs.iter().map(|name| super::on_path(name)).collect::<Option<Vec<_>>>();
+            let Some(paths) = paths else {
+                crate::print(&format!(
+                    "FAILED  {title}: install {packages}
+"
+                ));
+                tally.add(Tally { passed: 0, failed: 1 });
+                return Ok(tally);
+            };
+            brought.push(image::with_libraries(&paths)?);
         }
         let mut told = String::new();
         let initramfs = folder.join(format!("{}.initramfs", boot.name));

@@ -12,7 +12,7 @@ mod apt;
 pub(crate) mod cpio;
 mod frame;
 pub(crate) mod guest;
-mod image;
+pub(crate) mod image;
 pub(crate) mod init;
 mod kept;
 mod kernel;

@@ -66,6 +66,10 @@ impl Load {
         write(groups.join(name).join("cgroup.procs"), last.id().to_string())
     }
 
+    pub(super) fn ids(&self) -> impl Iterator<Item = u32> {
+        self.0.iter().map(Child::id)
+    }
+
     /// Another program.
     pub(super) fn add(&mut self, command: &[&str]) -> Result<()> {
         let (program, arguments) = command.split_first().context("no program")?;

@@ -14,6 +14,7 @@ mod floors;
 mod load;
 pub(crate) mod peers;
 mod rough;
+mod stress;
 mod without;
 
 use super::{Boot, Machine, Suite, Wanted};
@@ -84,6 +85,8 @@ fn machines(wanted: &Wanted) -> Vec<Machine> {
                 ("rough", FOUR_THREADS),
                 ("rough", TWO_PACKAGES),
                 (HOTPLUG, FOUR_CORES),
+                (stress::BOOT, TWO_CORES),
+                (stress::BOOT, TWO_PACKAGES),
             ],
         };
         let same = conformance::ARTICLE.iter().map(|(name, _)| *name);
@@ -139,6 +142,15 @@ fn of_each_kernel(
     all.collect()
 }
 
+/// Programs of this machine that a boot is brought with their libraries, and the packages of Debian that have them.
+pub(crate) fn brings(boot: &str) -> (&'static [&'static str], &'static str) {
+    match boot {
+        stress::BOOT => (stress::PROGRAMS, "stress-ng and util-linux"),
+        _ if cost::runs(boot, cost::HACKBENCH) => (&[cost::HACKBENCH], "rt-tests"),
+        _ => (&[], ""),
+    }
+}
+
 fn may_have(release: &str) -> bool {
     let mut numbers = release.split(['.', '-', '+']).map(|part| part.parse::<u32>().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (FIRST_MAJOR, FIRST_MINOR)
@@ -164,6 +176,7 @@ fn guest(guest: &mut Guest) -> Result<()> {
         "reloads" => rough::run_reloads(guest, rough::CORE_QUEUE.policy),
         HOTPLUG => rough::run_hotplug(guest, &[rough::CORE_QUEUE.policy, article::POLICY_2_5_32]),
         HOTPLUG_STORM => rough::run_storm(guest),
+        stress::BOOT => stress::run(guest),
         WITHOUT => without::run(guest),
         other => {
             if let Some((.., rough)) = article::ROUGH.iter().find(|(boot, ..)| *boot == other) {

@@ -52,7 +52,7 @@ const LOG: &str = "/tmp/peer.log";
 pub(crate) const PAGE: &str = "\
 # core-queue beside other schedulers for sched_ext, in a guest
 
-`rusty` and `p2dq` win hackbench; core-queue wins the pipe, tbench and chat, the last by a rule that acts on slow processors alone.
+`rusty` and `p2dq` lead in hackbench, by less than their intervals; core-queue wins the pipe, tbench and chat, the last by a rule that acts on slow processors alone.
 
 Written by `cargo xtask vm schedcost --page` with `--boot peerspipe` and its like (`vm --help`), after `cargo xtask peers` has built VERSIONS. Linux RELEASE,
 2 cores with 2 siblings each, emulated, time by instructions. A reading loads a scheduler, runs the load and unloads
@@ -75,7 +75,7 @@ than four since it began to run keeps its CPU now. Thousands of messages a secon
 So most of what p2dq gains with ten rooms is longer slices, and that a woken task stands behind those that wait. core-queue
 has neither: wake-ups would wait for longer, and a task that sleeps would lose what it had not used. Where a slice is not worth
 1500 switches, as on an emulated processor, tasks that wake among many stand four slices later now
-([why](core-queue-guest.md)). Without that rule, as on processors of usual speed, core-queue had 1.182 (0.716 to 1.951)
+([why](core-queue-guest.md)). Without that rule, as on processors of usual speed, and before tasks stayed near, core-queue had 1.182 (0.716 to 1.951)
 and 0.994 (0.714 to 1.385) of the kernel's own in chat, and rusty and p2dq had 1.67 to 1.87.
 
 | load | SCHEDULERS | blocks |

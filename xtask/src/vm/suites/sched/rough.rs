@@ -51,7 +51,7 @@ pub(super) struct Rough {
     /// And of one whose group has a tenth of its own group's weight, at least and at most.
     group: (f64, f64),
     /// The longest wait that is no starvation, in a guest whose CPUs take turns.
-    wait_ns_max: u64,
+    pub(super) wait_ns_max: u64,
 }
 
 pub(super) const CORE_QUEUE: Rough = Rough {
@@ -356,7 +356,7 @@ pub(super) fn run_storm(guest: &mut Guest) -> Result<()> {
 }
 
 /// Tasks of the guest (proc_loadavg(5), the fourth field).
-fn tasks() -> Result<usize> {
+pub(super) fn tasks() -> Result<usize> {
     let text = read("/proc/loadavg")?;
     let tasks = text.split([' ', '/']).nth(4).and_then(|tasks| tasks.parse().ok());
     tasks.with_context(|| format!("no number of tasks in {text}"))
