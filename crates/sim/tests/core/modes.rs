@@ -111,6 +111,27 @@ fn a_lock_is_handed_over_and_nobody_starves() {
     }
 }
 
+/// A short lock is free for a moment alone, at the same place of a sibling's round each time.
+#[test]
+fn locks_of_any_length_are_handed_over() {
+    for preset in Preset::all() {
+        for (held, outside) in [(1, 2), (1, 40), (10, 2), (10, 40), (60, 2), (60, 200)] {
+            for acquire in [Effect::Acquire, Effect::AcquirePausing] {
+                let mut body = vec![uop(Class::Atomic).at(DATA).with(acquire)];
+                body.extend(vec![uop(Class::IntMul).after(1, 0); held]);
+                body.push(uop(Class::Store).at(DATA).with(Effect::Release));
+                body.extend(vec![uop(Class::IntAlu); outside]);
+                let thread = || ThreadInput::new(repeat(body.clone()), 1);
+                let outcome = run(&preset, vec![thread(), thread()], 3000);
+                let retired = [0, 1].map(|at| outcome.threads[at].uops);
+                let (least, most) = (retired[0].min(retired[1]), retired[0].max(retired[1]));
+                let name = &preset.name;
+                assert!(least * 10 > most, "{name}, {held}, {outside}, {acquire:?}: {retired:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn spinning_without_pause_pays_with_machine_clears() {
     let preset = preset("xeon-mp-foster");

@@ -1,6 +1,6 @@
 //! Locks: which thread owns one, which spin, and what a store costs siblings that read its line early.
 
-use super::thread::{SPIN_ROUND, StoreEntry, bucket, mark};
+use super::thread::{SPIN_ROUND, Spin, StoreEntry, Try, bucket, mark};
 use super::{Core, MAX_THREADS, NEVER};
 use crate::core::{Component, Effect, KERNEL_DATA};
 
@@ -8,6 +8,10 @@ use crate::core::{Component, Effect, KERNEL_DATA};
 pub(super) const NUMBERS: usize = 16;
 /// Locks of a core: the kernel's, and those of as many address spaces as there are threads.
 pub(super) const LOCKS: usize = NUMBERS * (1 + MAX_THREADS);
+
+/// Who has seen a lock given back so often while it spun, and taken again each time, has it next. Rounds of equal
+/// length would keep it out for good; no machine repeats itself to the cycle. How soon a real one breaks step is an assumption.
+const PASSED_OVER: u8 = 8;
 
 impl Core<'_> {
     /// The lock of this number whose word a thread has at this address.
@@ -31,8 +35,10 @@ impl Core<'_> {
         let owner = &mut self.owners[lock];
         if owner.is_none_or(|owner| usize::from(owner) == thread) {
             *owner = Some(thread as u8);
-            state.spin = None;
+            self.written_at[lock] = after;
+            (state.spin, state.trying, state.passed_over) = (None, None, 0);
         } else {
+            state.trying = Some(Try { lock, slot, until: after });
             // This attempt was no work; the one that succeeds will be.
             state.slots[slot].marks |= mark::SPIN;
             state.counts.contended_acquires += 1;
@@ -49,7 +55,9 @@ impl Core<'_> {
         let lock = self.lock(thread, read.argument, read.address);
         let spinning = &mut self.threads[thread];
         let Some(spin) = &mut spinning.spin else { return };
-        if spin.leaving || self.owners[lock].is_some() {
+        let taken = self.owners[lock].is_some_and(|owner| usize::from(owner) != thread)
+            && self.written_at[lock] <= self.cycle;
+        if spin.leaving || taken {
             return;
         }
         spin.leaving = true;
@@ -67,6 +75,29 @@ impl Core<'_> {
         }
     }
 
+    /// A lock is free: a sibling's acquire that is under way has it, for a locked operation reads and writes at its
+    /// end, not when it begins.
+    fn hand_over(&mut self, thread: usize, lock: usize) {
+        for sibling in (0..self.ways).filter(|sibling| *sibling != thread) {
+            let state = &mut self.threads[sibling];
+            if let Some(it) = state.trying.take_if(|it| it.lock == lock && it.until > self.cycle) {
+                state.slots[it.slot].marks &= !mark::SPIN;
+                (state.spin, state.passed_over) = (None, 0);
+                self.owners[lock] = Some(sibling as u8);
+                self.written_at[lock] = it.until;
+                return;
+            }
+            let Some(Spin { acquire: word, .. }) = state.spin else { continue };
+            state.passed_over = state.passed_over.saturating_add(1);
+            if state.passed_over >= PASSED_OVER
+                && self.lock(sibling, word.argument, word.address) == lock
+            {
+                self.owners[lock] = Some(sibling as u8);
+                return;
+            }
+        }
+    }
+
     /// A store has become visible: gives its lock back, and undoes the siblings' loads of its line
     /// that were executed and have not retired.
     pub(super) fn store_visible(&mut self, thread: usize, store: StoreEntry) {
@@ -76,6 +107,7 @@ impl Core<'_> {
             let owner = &mut self.owners[lock];
             if owner.is_some_and(|owner| usize::from(owner) == thread) {
                 *owner = None;
+                self.hand_over(thread, lock);
             }
         }
         if !self.spaces_shared {

@@ -96,6 +96,8 @@ struct Core<'stream> {
     recovered_at: u64,
     stamp: u32,
     owners: [Option<u8>; lock::LOCKS],
+    /// When the locked operation that took it has written its word.
+    written_at: [u64; lock::LOCKS],
     /// For each thread, the first one with its data space.
     first_of_space: [usize; MAX_THREADS],
     /// Whether two threads share data pages, so that one can disturb the other's loads.
@@ -206,6 +208,7 @@ impl<'stream> Core<'stream> {
             recovered_at: 0,
             stamp: 0,
             owners: [None; lock::LOCKS],
+            written_at: [0; lock::LOCKS],
             first_of_space,
             spaces_shared,
             rotations: Order::rotations(ways),

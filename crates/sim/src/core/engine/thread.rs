@@ -94,6 +94,15 @@ pub(super) struct Spin {
     pub(super) leaving: bool,
 }
 
+/// An acquire that found its lock taken when it began, and has it if that is given back before it ends.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Try {
+    pub(super) lock: usize,
+    pub(super) slot: usize,
+    /// The cycle in which the locked operation ends.
+    pub(super) until: u64,
+}
+
 pub(super) struct Thread<'stream> {
     pub(super) stream: Option<Box<dyn Stream + 'stream>>,
     pub(super) round_uops: u64,
@@ -104,6 +113,9 @@ pub(super) struct Thread<'stream> {
     plain_runs: Box<[u8; BATCH]>,
     run_bits: u32,
     pub(super) spin: Option<Spin>,
+    pub(super) trying: Option<Try>,
+    /// How often a lock was given back while it spun, since it had one.
+    pub(super) passed_over: u8,
     spin_uop: Uop,
 
     /// Micro-operations fetched, renamed and retired: the ends of the queue and of the window.
@@ -238,6 +250,8 @@ impl<'stream> Thread<'stream> {
             plain_runs: Box::new([0; BATCH]),
             run_bits: super::code_line_bits(preset).min(super::block_bits(preset)),
             spin: None,
+            trying: None,
+            passed_over: 0,
             spin_uop: nothing,
             fetched: 0,
             renamed: 0,

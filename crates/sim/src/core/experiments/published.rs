@@ -1,8 +1,9 @@
 //! Published figures of pairs on a core, which profile stands for each, and the score of the model on
 //! them beside that of a constant.
 //!
-//! Which profile stands for which row was written down before any was run. A row that none stands for is
-//! known to the constant only. One number of the model is fitted to rows, [`RECOVERY_CYCLES`]; what is
+//! Which profile stands for which row was written down before any was run, but for two: the chase has another
+//! size since, and what stood for TensorFlow was taken out (`docs/evidence/simulated-core.md`). A row that none
+//! stands for is known to the constant only. One number of the model is fitted to rows, [`RECOVERY_CYCLES`]; what is
 //! predicted of a row is predicted with the value that the other rows give.
 
 use crate::core::Preset;

@@ -4,6 +4,6 @@ use super::Preset;
 use crate::built_in::built_in;
 
 built_in! { Preset in "../../../presets/":
-    "xeon-mp-foster", "p4-northwood", "westmere", "sandybridge", "ivybridge", "skylake-sp",
-    "golden-cove", "zen1", "zen3", "zen4", "zen5", "power9-smt4",
+    "xeon-mp-foster", "p4-northwood", "westmere", "sandybridge", "ivybridge", "haswell-ep",
+    "skylake-sp", "ice-lake-sp", "golden-cove", "zen1", "zen3", "zen4", "zen5", "power9-smt4",
 }
