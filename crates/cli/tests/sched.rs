@@ -164,6 +164,7 @@ fn bad_input_is_refused_with_what_would_help() {
     assert!(one("make-j2", &["--topology", "1x2"]).contains("there is no CPU 2"));
     assert!(one("make-j2", &["--policy", "fare"]).contains("did you mean 'fair'"));
     assert!(one("./nowhere.toml", &[]).contains("nowhere.toml"));
+    assert!(one("make-j2", &["--profile", "gzip"]).contains("for files of rt-app"));
     let deadlock = r#"{ "tasks": {
         "left": { "loop": 1, "lock": "a", "run": 1000, "lock1": "b" },
         "right": { "loop": 1, "lock": "b", "run": 1000, "lock1": "a" } } }"#;

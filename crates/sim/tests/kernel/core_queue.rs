@@ -105,20 +105,24 @@ fn wakeup_takes_the_idle_sibling() {
 /// `fair` it runs at once in the middle: docs/scheduler.md has both.
 #[test]
 fn a_woken_task_displaces_one_of_many_that_compute() {
-    let middle = |policy: &str, ns: Amount| {
+    let middle_of = |policy: &str, ns: Amount, work_ns: u64| {
         let repeat = Step::Repeat { from: 0, times: Amount::Fixed(50) };
-        let sleeper = program("sleeper", vec![Step::Sleep { ns }, compute(MS / 10), repeat]);
+        let sleeper = program("sleeper", vec![Step::Sleep { ns }, compute(work_ns), repeat]);
         let mut work = work(vec![hog(1000), sleeper]);
         work.starts = (0..8).map(|_| on(0, 0)).chain([on(1, 0)]).collect();
         let outcome = outcome(&machine("1x1", 1000), &work, &options(policy, 1000));
         outcome.programs[1].wake_latency.quantile(500_000)
     };
+    let middle = |policy: &str, ns: Amount| middle_of(policy, ns, MS / 10);
     let both = |ns: Amount| (middle("core-queue", ns), middle("fair", ns));
     let (ours, fair) = both(Amount::Mean(20 * MS));
     assert!((2 * MS..3 * MS).contains(&ours) && fair < MS / 100, "{ours} ns, fair {fair} ns");
     // What wakes in step with the ticks finds the same task in the same part of its slice each time.
     let (ours, fair) = both(Amount::Fixed(20 * MS));
     assert!((11 * MS..13 * MS).contains(&ours) && fair / MS == 3, "{ours} ns, fair {fair} ns");
+    let often = ["core-queue", "core-queue[preempt_us=0]", "fair"]
+        .map(|it| middle_of(it, Amount::Fixed(5 * MS), MS / 5));
+    assert!(often[0] / MS == 27 && often[1] / MS == 3 && often[2] < MS / 100, "{often:?} ns");
 }
 
 /// On one CPU a sender wakes tasks that wait, and has had more than 2 ms before the last: it goes on if it has woken many.
@@ -425,7 +429,7 @@ fn scene(name: &str) -> Scenario {
 
 /// Beside `fair`: in each of these `core-queue` is at least as good, or as bad, with every seed as `fair` with any.
 fn beside_fair() -> String {
-    const SCENES: [(&str, &str, &str, bool); 15] = [
+    const SCENES: [(&str, &str, &str, bool); 17] = [
         ("wakeup-beside-idle", "1x2", "throughput_cpus", true),
         ("wakeup-beside-idle", "2x2", "throughput_cpus", true),
         ("two-on-siblings", "2x2", "throughput_cpus", true),
@@ -437,13 +441,16 @@ fn beside_fair() -> String {
         ("hogs-come-and-go", "2x2", "operations_per_s", true),
         ("hogs-come-and-go", "2x4x2", "operations_per_s", true),
         ("hogs-come-and-go", "2x4x2", "throughput_cpus", true),
+        ("half-loaded", "64x2", "throughput_cpus", true),
+        ("half-loaded", "64x2", "fairness", true),
         ("three-hogs", "1x2", "fairness", true),
         ("frames", "2x4x2", "throughput_cpus", true),
         ("frames", "4x2", "throughput_cpus", false),
         ("affinity-in-core", "2x2", "wake_p99_us", false),
     ];
     let mut lines = "\n## Beside `fair`\n\nOf ten scenarios on three or four machines, where one of the two is with every seed \
-        at least as good as the other with any. In the work\nof half-loaded they are level: both leave each task a core. Three are in \
+        at least as good as the other with any. In\nmake-j3 only its daemons wait, each bound to a CPU; half-loaded parts \
+        the two on a large machine alone. Three are in \
         `crates/sim/tests/kernel/scenes`: in hogs-come-and-go\nhalf of the CPUs are asked for, by hogs that rest and by \
         periodic tasks, which `fair` wakes where they were, beside a hog or not; in\nthree-hogs three share two CPUs; \
         frames is work of rt-app, with no chance in it.\n\n\

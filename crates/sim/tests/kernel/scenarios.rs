@@ -92,7 +92,7 @@ fn scenarios_that_cannot_be_are_refused_with_line_and_key() {
         (steps("{ compute_us = -1 }"), ["compute_us", "a number from 0 to"]),
         (steps("{ compute_us = [9, 2] }"), ["t.toml:10", "goes from 9 down to 2"]),
         (steps("{ compute_us = 5, profile = 'gzp' }"), ["profile", "did you mean 'gzip'"]),
-        (steps("{ compute_us = 5, lock = 'a', sleep_us = 2 }"), ["t.toml:10", "is unknown"]),
+        (steps("{ compute_us = 5, lock = 'a', sleep_us = 2 }"), ["t.toml:10", "has 'compute_us'"]),
         (steps("{ lock = 'a' }"), ["lock", "there is no lock 'a'"]),
         (steps("{ forever = true, steps = [{ done = 'x' }] }"), ["t.toml:10", "zero length"]),
         (steps("{ repeat = 0, steps = [{ compute_us = 5 }] }"), ["repeat", "is 0"]),
