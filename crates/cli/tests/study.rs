@@ -242,7 +242,15 @@ fn a_full_disk_stops_the_study_and_keeps_what_there_is() {
 fn two_studies_at_once_are_refused() {
     let _host = host();
     let folder = tempfile::tempdir().expect("folder");
-    let lock = coretwin_host::lock::acquire(&coretwin_host::root::Root::system());
+    let root = coretwin_host::root::Root::system();
+    // A study that another test has interrupted may take a moment to end.
+    let lock = (0..100).find_map(|_| {
+        let lock = coretwin_host::lock::acquire(&root);
+        if lock.is_err() {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        lock.ok()
+    });
     let _lock = lock.expect("no other study runs while tests do");
     let mut args = vec!["study", "--out", "s"];
     args.extend(ARMS);

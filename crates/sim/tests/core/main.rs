@@ -1,5 +1,6 @@
 //! The event-driven core, from outside: what a preset promises is what the core shows.
 
+mod directions;
 mod exchange;
 mod fairness;
 mod kernels;
