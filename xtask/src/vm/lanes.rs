@@ -87,10 +87,7 @@ fn run_job(job: &Job, seed: u64, archive: &[u8], folder: &Path, kept: &Kept) -> 
             let paths =
                 programs.iter().map(|name| super::on_path(name)).collect::<Option<Vec<_>>>();
             let Some(paths) = paths else {
-                crate::print(&format!(
-                    "FAILED  {title}: install {packages}
-"
-                ));
+                crate::print(&format!("FAILED  {title}: install {packages}\n"));
                 tally.add(Tally { passed: 0, failed: 1 });
                 return Ok(tally);
             };

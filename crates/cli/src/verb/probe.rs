@@ -21,7 +21,8 @@ Examples:
 
 It loads the CPUs for some seconds, in bursts of hundredths of a second, and says so before. \
 Other work on them is noticed: what it disturbs is measured again, and where it never ends the \
-CPU is reported as undecided; where all are, it ends with 5. Holds for now only: a hypervisor may move its CPUs at any time.")]
+CPU is reported as undecided; where all are, it ends with 5. Holds for now only: a hypervisor may \
+move its CPUs at any time.")]
 pub(crate) struct Args {
     /// CPUs to probe, like 0-3,8 [default: all that this process may use]
     #[arg(long, value_name = "LIST", value_parser = CpuSet::parse)]

@@ -43,15 +43,12 @@ impl Birth {
         set_nice(self.nice);
     }
 
-    /// From now on it may run wherever its mask says. Whoever opens the gate says so, too, for who waits for the CPU
-    /// that it was made on could go to another one, and is not to be held there until it has run.
+    /// From now on the task may run wherever its mask says. Whoever opens the gate calls this, too: a task that waits for
+    /// the CPU it was made on may go to another one, and must not be held there until it has run.
     pub(super) fn free(&self, task: Option<Pid>) {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         if !std::mem::replace(&mut *free, true) {
-            match &self.mask {
-                Some(mask) => set_mask(task, mask.iter()),
-                None => set_mask(task, (0..Mask::MAX_CPU as u32).map(CpuId)),
-            }
+            allow(task, self.mask.as_ref());
         }
     }
 
@@ -209,8 +206,7 @@ impl Task {
             Step::Fork { program, .. } => self.fork(*program),
             Step::Wait(children) => self.wait(*children),
             Step::Yield => thread::yield_now(),
-            Step::SetMask(Some(mask)) => set_mask(None, mask.iter()),
-            Step::SetMask(None) => set_mask(None, (0..Mask::MAX_CPU as u32).map(CpuId)),
+            Step::SetMask(mask) => allow(None, mask.as_ref()),
             Step::SetNice(nice) => set_nice(*nice),
             Step::Done(kind) if self.run.warm.load(Ordering::Relaxed) => {
                 if let Some(count) = self.run.operations.get(*kind as usize) {
@@ -274,6 +270,14 @@ impl Task {
 fn cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
+/// Lets a task, or this one, run on the CPUs of a mask; without one on all.
+fn allow(task: Option<Pid>, mask: Option<&CpuSet>) {
+    match mask {
+        Some(mask) => set_mask(task, mask.iter()),
+        None => set_mask(task, (0..Mask::MAX_CPU as u32).map(CpuId)),
+    }
 }
 
 /// Where it may run; what the kernel does not allow stays as it was.

@@ -33,7 +33,7 @@ const WAKER: &str =
 const LOCKS: &str = "a trace shows tasks preempted inside a send, while others wait for the socket's lock (a tenth of \
      the switches are into that wait); the model's sends end before a preemption";
 const BOOTS: &str =
-    "boots of guests differ more than runs of one, and in another boot of this program it agreed";
+    "boots of guests differ more than runs of one, and in an earlier boot it agreed";
 const FEW: &str = "so few are lost in the difference of two runs, which tells a hundredth at best";
 const UNKNOWN: &str = "the cause is not known";
 

@@ -9,8 +9,9 @@ pub(super) const NUMBERS: usize = 16;
 /// Locks of a core: the kernel's, and those of as many address spaces as there are threads.
 pub(super) const LOCKS: usize = NUMBERS * (1 + MAX_THREADS);
 
-/// Who has seen a lock given back so often while it spun, and taken again each time, has it next. Rounds of equal
-/// length would keep it out for good; no machine repeats itself to the cycle. How soon a real one breaks step is an assumption.
+/// A thread whose lock was given back so often while it spun, and taken again each time, has it next. Rounds of equal
+/// length would keep it out for good, and no machine repeats itself to the cycle. How soon a real one breaks step is an
+/// assumption.
 const PASSED_OVER: u8 = 8;
 
 impl Core<'_> {
@@ -88,10 +89,12 @@ impl Core<'_> {
                 return;
             }
             let Some(Spin { acquire: word, .. }) = state.spin else { continue };
-            state.passed_over = state.passed_over.saturating_add(1);
-            if state.passed_over >= PASSED_OVER
-                && self.lock(sibling, word.argument, word.address) == lock
-            {
+            if self.lock(sibling, word.argument, word.address) != lock {
+                continue;
+            }
+            let passed_over = &mut self.threads[sibling].passed_over;
+            *passed_over = passed_over.saturating_add(1);
+            if *passed_over >= PASSED_OVER {
                 self.owners[lock] = Some(sibling as u8);
                 return;
             }

@@ -114,7 +114,7 @@ pub(super) struct Thread<'stream> {
     run_bits: u32,
     pub(super) spin: Option<Spin>,
     pub(super) trying: Option<Try>,
-    /// How often a lock was given back while it spun, since it had one.
+    /// How often the lock that it spins for was given back meanwhile.
     pub(super) passed_over: u8,
     spin_uop: Uop,
 

@@ -1,11 +1,11 @@
 //! Programs of Debian that change what a scheduler knows of its tasks as fast as they can: masks, classes, nice
 //! values, switches. None ends it, stalls, or has anybody wait for long; and no queue counts a task that is gone.
 
+use super::behaviours::counter;
 use super::load::{self, Load, soon};
 use super::rough::{self, tasks};
 use crate::vm::guest::{Guest, output, read};
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
 use std::fs::File;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -22,9 +22,8 @@ const SECONDS: &str = "20";
 const SLICE_NS: u64 = 3_000_000;
 const BESIDE_NS: u64 = 100_000_000;
 /// Classes that a task goes through while others wait: chrt(1).
-const CLASSES: &[&[&str]] =
-    &[&["-f", "1"], &["-o", "0"], &["-b", "0"], &["-i", "0"], &["-r", "1"], &["-o", "0"]];
-const ROUNDS: usize = 8;
+const CLASSES: [[&str; 2]; 6] =
+    [["-f", "1"], ["-o", "0"], ["-b", "0"], ["-i", "0"], ["-r", "1"], ["-o", "0"]];
 const LOG: &str = "/tmp/stress.log";
 
 pub(super) fn run(guest: &mut Guest) -> Result<()> {
@@ -34,7 +33,7 @@ pub(super) fn run(guest: &mut Guest) -> Result<()> {
         guest.check_told(&name, || {
             load::start_policy(policy, &[])?;
             let most = stressed(stressor, 2 * cpus)?;
-            let waited_ns = longest_wait(&load::status()?)?;
+            let waited_ns = counter(&load::status()?, "waited_longest_ns")?;
             load::stop()?;
             let allowed_ns = match of_a_kind {
                 true => most as u64 * SLICE_NS + BESIDE_NS,
@@ -85,14 +84,11 @@ fn stressed(stressor: &str, workers: usize) -> Result<usize> {
 fn classes(count: usize) -> Result<String> {
     let load = Load::hogs(count)?;
     let mut changes = 0;
-    for round in 0..ROUNDS {
-        for id in load.ids().filter(|id| *id as usize % ROUNDS == round) {
-            for [class, priority] in CLASSES.iter().filter_map(|it| <[&str; 2]>::try_from(*it).ok())
-            {
-                let changed = output("chrt", &[class, "-p", priority, &id.to_string()])?;
-                ensure!(changed.status.success(), "{}", String::from_utf8_lossy(&changed.stderr));
-                changes += 1;
-            }
+    for id in load.ids() {
+        for [class, priority] in CLASSES {
+            let changed = output("chrt", &[class, "-p", priority, &id.to_string()])?;
+            ensure!(changed.status.success(), "{}", String::from_utf8_lossy(&changed.stderr));
+            changes += 1;
         }
         load::is_ours()?;
     }
@@ -104,8 +100,4 @@ fn classes(count: usize) -> Result<String> {
         Ok(cores.iter().all(|core| core["queued"] == 0))
     })?;
     Ok(format!("{changes} times"))
-}
-
-fn longest_wait(status: &Value) -> Result<u64> {
-    super::behaviours::counter(status, "waited_longest_ns")
 }
